@@ -1,0 +1,141 @@
+"""Numba kernels: Algorithm 3, Steinke et al.'s p-value, and the game played on a column of rows.
+
+Everything here is a pure function of its arguments, compiled once and cached on disk, and runs without
+the interpreter's lock. Nothing above this module is needed to read it; the papers' symbols are kept.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, uint64
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_TIE = np.uint64(0xD1B54A32D192ED03)
+_BINS = 1 << 16
+
+
+# --- trade-off functions and Algorithm 3 --------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def normal_quantile(p):  # type: ignore[no-untyped-def]
+    """Φ⁻¹(p) by Wichura's AS 241 (relative error about 1e-16)."""
+    q = p - 0.5
+    if abs(q) <= 0.425:
+        r = 0.180625 - q * q
+        num = (((((((2.5090809287301226727e3 * r + 3.3430575583588128105e4) * r + 6.7265770927008700853e4) * r
+                   + 4.5921953931549871457e4) * r + 1.3731693765509461125e4) * r + 1.9715909503065514427e3) * r
+                + 1.3314166789178437745e2) * r + 3.3871328727963666080e0)
+        den = (((((((5.2264952788528545610e3 * r + 2.8729085735721942674e4) * r + 3.9307895800092710610e4) * r
+                   + 2.1213794301586595867e4) * r + 5.3941960214247511077e3) * r + 6.8718700749205790830e2) * r
+                + 4.2313330701600911252e1) * r + 1.0)
+        return q * num / den
+    tail = p if q < 0 else 1.0 - p
+    if tail <= 0.0:
+        return -math.inf if q < 0 else math.inf
+    r = math.sqrt(-math.log(tail))
+    if r <= 5.0:
+        r -= 1.6
+        num = (((((((7.74545014278341407640e-4 * r + 2.27238449892691845833e-2) * r + 2.41780725177450611770e-1) * r
+                   + 1.27045825245236838258e0) * r + 3.64784832476320460504e0) * r + 5.76949722146069140550e0) * r
+                + 4.63033784615654529590e0) * r + 1.42343711074968357734e0)
+        den = (((((((1.05075007164441684324e-9 * r + 5.47593808499534494600e-4) * r + 1.51986665636164571966e-2) * r
+                   + 1.48103976427480074590e-1) * r + 6.89767334985100004550e-1) * r + 1.67638483018380384940e0) * r
+                + 2.05319162663775882187e0) * r + 1.0)
+    else:
+        r -= 5.0
+        num = (((((((2.01033439929228813265e-7 * r + 2.71155556874348757815e-5) * r + 1.24266094738807843860e-3) * r
+                   + 2.65321895265761230930e-2) * r + 2.96560571828504891230e-1) * r + 1.78482653991729133580e0) * r
+                + 5.46378491116411436990e0) * r + 6.65790464350110377720e0)
+        den = (((((((2.04426310338993978564e-15 * r + 1.42151175831644588870e-7) * r + 1.84631831751005468180e-5) * r
+                   + 7.86869131145613259100e-4) * r + 1.48753612908506148525e-2) * r + 1.36929880922735805310e-1) * r
+                + 5.99832206555887937690e-1) * r + 1.0)
+    return -num / den if q < 0 else num / den
+
+
+@njit(cache=True, nogil=True)
+def f_inverse(kind, theta, constant, r):  # type: ignore[no-untyped-def]
+    """f⁻¹(1 − r), computed from r directly (r is near 1e-8, where 1 − r has lost it)."""
+    if r <= 0.0:
+        return 0.0
+    if r >= 1.0:
+        return 1.0
+    if kind == 1:  # G_μ(α) = Φ(Φ⁻¹(1 − α) − μ)
+        return 0.5 * math.erfc((theta - normal_quantile(r)) / math.sqrt(2.0))
+    up, down = math.exp(theta), math.exp(-theta)
+    if kind == 2:  # Laplace (Dong et al. 2019, §A.3)
+        if r < 0.5:
+            return down * r
+        if r <= 1.0 - 0.5 * down:
+            return 0.25 * down / (1.0 - r)
+        return 1.0 - up * (1.0 - r)
+    if kind == 3:  # k-ary randomized response: (0, 1), (q, 1 − p), (1 − p, q), (1, 0) joined by lines
+        total = up + constant - 1.0
+        if r < up / total:
+            return down * r
+        if r < 1.0 - 1.0 / total:
+            return r - (up - 1.0) / total
+        return 1.0 - up * (1.0 - r)
+    # f_{ε,δ}(α) = max{0, 1 − δ − e^ε α, e^−ε (1 − δ − α)}
+    return max(0.0, down * (r - constant), 1.0 - constant - up * (1.0 - r))
+
+
+@njit(cache=True, nogil=True)
+def steinke_p_value(epsilon, delta, m, guesses, correct):  # type: ignore[no-untyped-def]
+    """Pr[at least `correct` of `guesses`] ≤ β + 2mδ·α (Steinke et al. 2023, Theorem 5.2)."""
+    log_q, log_p = -math.log1p(math.exp(-epsilon)), -epsilon - math.log1p(math.exp(-epsilon))
+    odds = math.exp(-epsilon)  # (1 − q)/q
+    start = (math.lgamma(guesses + 1.0) - math.lgamma(correct + 1.0) - math.lgamma(guesses - correct + 1.0)
+             + correct * log_q + (guesses - correct) * log_p)
+    beta, mass = 0.0, math.exp(start)
+    for v in range(correct, guesses + 1):
+        beta += mass
+        mass *= (guesses - v) / ((v + 1.0) * odds)
+        if mass < 1e-18 * beta and v > guesses / (1.0 + odds):
+            break
+    alpha, total, mass = 0.0, 0.0, math.exp(start)
+    for i in range(1, correct + 1):
+        v = correct - i  # mass of v from that of v + 1
+        mass *= (v + 1.0) * odds / (guesses - v)
+        total += mass
+        if total > i * alpha:
+            alpha = total / i
+        if i * alpha > 1.0:
+            break
+    return min(1.0, beta + 2.0 * m * delta * alpha)
+
+
+@njit(cache=True, nogil=True)
+def rejects(kind, theta, constant, before, after, m, guesses, correct, gamma):  # type: ignore[no-untyped-def]
+    """Algorithm 3, with the clamp and both early exits: can f_θ not explain `correct` of `guesses`?"""
+    if kind == 4 or (kind == 5 and before == 0.0 and after == 0.0):  # δ = 0: the exact binomial
+        return steinke_p_value(theta, constant, m, guesses, correct) < gamma
+    r, h, full = gamma * correct / m, gamma * (guesses - correct) / m, guesses / m
+    i = correct - 1
+    while r + h < full and i >= 0:
+        up = f_inverse(kind, theta, constant, r - before) - after
+        if up <= h:  # h stands still, so r stands still, for ever
+            return False
+        r += i / (guesses - i) * (up - h)
+        h = up
+        i -= 1
+    return r + h >= full
+
+
+@njit(cache=True, nogil=True)
+def largest_rejected(kind, constant, before, after, m, guesses, correct, gamma):  # type: ignore[no-untyped-def]
+    """The largest parameter that Algorithm 3 rejects, found from the rejected side; 0 where it rejects none."""
+    if correct <= 0 or not rejects(kind, 0.0, constant, before, after, m, guesses, correct, gamma):
+        return 0.0
+    low, high = 0.0, 1.0
+    while high < 700.0 and rejects(kind, high, constant, before, after, m, guesses, correct, gamma):
+        low, high = high, 2.0 * high
+    while high - low > 1e-10 * max(1.0, low):
+        middle = 0.5 * (low + high)
+        if rejects(kind, middle, constant, before, after, m, guesses, correct, gamma):
+            low = middle
+        else:
+            high = middle
+    return low

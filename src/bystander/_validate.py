@@ -1,0 +1,48 @@
+"""The one spelling of every input check. Each error names the value and says what to do."""
+
+from __future__ import annotations
+
+import math
+
+
+class InputError(ValueError):
+    """Bad input, told in one line: where it is, what it is, and what to do about it."""
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        try:
+            value = float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise InputError(f"{name} is {value!r}: give a number") from None
+    if not math.isfinite(value):
+        raise InputError(f"{name} is {value}: give a finite number")
+    return float(value)
+
+
+def inside(name: str, value: object, low: float, high: float) -> float:
+    """A number strictly between low and high."""
+    number = _number(name, value)
+    if not low < number < high:
+        raise InputError(f"{name} is {value}: give a number above {low:g} and below {high:g}")
+    return number
+
+
+def fraction(name: str, value: object, *, zero: bool = False, one: bool = False) -> float:
+    """A number between 0 and 1; the ends belong to it where asked for."""
+    number = _number(name, value)
+    if not 0 <= number <= 1 or (number == 0 and not zero) or (number == 1 and not one):
+        low, high = ("at least" if zero else "above"), ("at most" if one else "below")
+        raise InputError(f"{name} is {value}: give a number {low} 0 and {high} 1")
+    return number
+
+
+def whole(name: str, value: object, low: int, high: int | None = None) -> int:
+    """A whole number from low to high."""
+    number = _number(name, value)
+    if number != int(number):
+        raise InputError(f"{name} is {value}: give a whole number")
+    if number < low or (high is not None and number > high):
+        span = f"from {low} to {high}" if high is not None else f"of at least {low}"
+        raise InputError(f"{name} is {value}: give a whole number {span}")
+    return int(number)

@@ -1,0 +1,255 @@
+"""Trade-off functions f: what a mechanism may claim, as one-parameter families.
+
+A family answers three questions: which kernel evaluates f⁻¹(1 − r) (`kind`, `constant`), which ε(δ) a
+rejected parameter stands for (`epsilon`), and what a reader must believe for that ε to be a bound
+(`assumption`). The formulas themselves stand in `_kernels.f_inverse`, each beside its equation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from bystander._validate import fraction, whole
+
+APPROX, GAUSSIAN, LAPLACE, RESPONSE, STEINKE, PURE = range(6)
+
+
+class Family(Protocol):
+    """A one-parameter family of trade-off functions, the larger parameter the weaker privacy."""
+
+    name: ClassVar[str]
+    kind: ClassVar[int]
+
+    @property
+    def delta(self) -> float:
+        """The δ at which `epsilon` is stated."""
+
+    @property
+    def constant(self) -> float:
+        """What the kernel needs beside the parameter (δ, or the number of classes)."""
+
+    @property
+    def assumption(self) -> str:
+        """What must hold of the mechanism for the ε to be a lower bound on its ε."""
+
+    def epsilon(self, parameter: float) -> float:
+        """ε(δ) of the member with this parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApproxDP:
+    """f_{ε,δ}: any (ε, δ)-differentially private mechanism. The default.
+
+    >>> ApproxDP(delta=1e-6).delta
+    1e-06
+    """
+
+    delta: float = 1e-5
+    name: ClassVar[str] = "approx"
+    kind: ClassVar[int] = APPROX
+
+    def __post_init__(self) -> None:
+        fraction("delta", self.delta, zero=True)
+
+    @property
+    def constant(self) -> float:
+        """δ."""
+        return self.delta
+
+    @property
+    def assumption(self) -> str:
+        """None beyond (ε, δ) itself."""
+        return f"The bound holds for every (ε, δ = {self.delta:g}) mechanism: it assumes no shape of noise."
+
+    def epsilon(self, parameter: float) -> float:
+        """The parameter is ε."""
+        return parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Pure:
+    """f_{ε,0}: pure ε-differential privacy. Without a shift the bound is the exact binomial one."""
+
+    name: ClassVar[str] = "pure"
+    kind: ClassVar[int] = PURE
+    delta: ClassVar[float] = 0.0
+    constant: ClassVar[float] = 0.0
+    assumption: ClassVar[str] = "The bound is on pure ε-differential privacy (δ = 0)."
+
+    def epsilon(self, parameter: float) -> float:
+        """The parameter is ε."""
+        return parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """G_μ: the Gaussian mechanism, the paper's choice. Its ε(δ) bounds no other mechanism."""
+
+    delta: float = 1e-5
+    name: ClassVar[str] = "gaussian"
+    kind: ClassVar[int] = GAUSSIAN
+    constant: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        fraction("delta", self.delta)
+
+    @property
+    def assumption(self) -> str:
+        """The trade-off function is a Gaussian mechanism's."""
+        return (
+            f"ε(δ = {self.delta:g}) assumes a Gaussian trade-off: it is a lower bound only if the mechanism is "
+            "a Gaussian one. What is rejected is μ-GDP."
+        )
+
+    def epsilon(self, parameter: float) -> float:
+        """ε(δ) of μ-GDP (Dong et al. 2019, Corollary 2.13)."""
+        return gaussian_epsilon(parameter, self.delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace:
+    """The Laplace mechanism's exact trade-off function; its parameter is sensitivity / scale."""
+
+    delta: float = 0.0
+    name: ClassVar[str] = "laplace"
+    kind: ClassVar[int] = LAPLACE
+    constant: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        fraction("delta", self.delta, zero=True)
+
+    @property
+    def assumption(self) -> str:
+        """The trade-off function is a Laplace mechanism's."""
+        return "ε assumes a Laplace trade-off: it is a lower bound only if the mechanism is a Laplace one."
+
+    def epsilon(self, parameter: float) -> float:
+        """δ(ε) = 1 − exp((ε − parameter)/2), solved for ε."""
+        return max(0.0, parameter + 2 * math.log1p(-self.delta))
+
+
+@dataclass(frozen=True, slots=True)
+class RandomizedResponse:
+    """k-ary randomized response's exact trade-off function between two labels; its parameter is ε.
+
+    It also bounds the pair (label, imputed label), whatever the labels' law: see docs/math/families.md.
+    """
+
+    classes: int = 2
+    name: ClassVar[str] = "rr"
+    kind: ClassVar[int] = RESPONSE
+    delta: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        whole("classes", self.classes, 2)
+
+    @property
+    def constant(self) -> float:
+        """The number of classes."""
+        return float(self.classes)
+
+    @property
+    def assumption(self) -> str:
+        """The trade-off function is randomized response's."""
+        return (
+            f"ε assumes randomized response on {self.classes} labels: it is a lower bound on the replacement ε of that "
+            "mechanism alone."
+        )
+
+    def epsilon(self, parameter: float) -> float:
+        """The parameter is the replacement ε."""
+        return parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Steinke:
+    """The published (ε, δ) baseline: Steinke, Nasr & Jagielski 2023, Theorem 5.2. No trade-off function."""
+
+    delta: float = 1e-5
+    name: ClassVar[str] = "steinke"
+    kind: ClassVar[int] = STEINKE
+
+    def __post_init__(self) -> None:
+        fraction("delta", self.delta, zero=True)
+
+    @property
+    def constant(self) -> float:
+        """δ."""
+        return self.delta
+
+    @property
+    def assumption(self) -> str:
+        """None beyond (ε, δ) itself."""
+        return f"The bound is Steinke et al.'s (2023) for every (ε, δ = {self.delta:g}) mechanism: the published baseline."
+
+    def epsilon(self, parameter: float) -> float:
+        """The parameter is ε."""
+        return parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """How far the reference may stand from the truth: total variation at most τ, as Theorem 1 spends it.
+
+    f̄⁻¹(r) = max(0, f⁻¹(1 − r) − τ).
+    """
+
+    tau: float = 0.0
+
+    def __post_init__(self) -> None:
+        fraction("tau", self.tau, zero=True)
+
+    def offsets(self, classes: int) -> tuple[float, float]:
+        """What is taken from r before f⁻¹, and from f⁻¹ after it."""
+        return 0.0, self.tau
+
+    def at(self, tau: float) -> Shift:
+        """The same form at another τ."""
+        return type(self)(tau)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoSidedShift(Shift):
+    """The same, with the shown label's own law counted: f̄⁻¹(r) = max(0, f⁻¹(1 − r + τ₂/2) − τ₂/2).
+
+    τ₂ = TV(D×D', D'×D) is τ for binary labels and at most 2τ − τ² for more; τ is the average over the
+    canaries, not the supremum. Proved in docs/math/shift.md.
+    """
+
+    def offsets(self, classes: int) -> tuple[float, float]:
+        """Half of τ₂ on each side."""
+        tau2 = self.tau if classes == 2 else self.tau * (2 - self.tau)
+        return tau2 / 2, tau2 / 2
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """δ(ε) of μ-GDP: Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2), in logs."""
+    from scipy.special import log_ndtr
+
+    first = float(log_ndtr(-epsilon / mu + mu / 2))
+    second = epsilon + float(log_ndtr(-epsilon / mu - mu / 2))
+    return math.exp(first) * -math.expm1(min(0.0, second - first))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The ε at which μ-GDP has this δ; 0 where δ(0) is already no more than δ."""
+    if mu <= 0 or gaussian_delta(mu, 0.0) <= delta:
+        return 0.0
+    high = largest(lambda epsilon: gaussian_delta(mu, epsilon) > delta, start=max(1.0, mu * mu))
+    return high
+
+
+def largest(holds: Callable[[float], bool], *, start: float = 1.0, ceiling: float = math.inf) -> float:
+    """The largest x ≥ 0 at which a falling predicate still holds, from the side on which it holds."""
+    low, high = 0.0, min(start, ceiling)
+    while high < ceiling and holds(high):
+        low, high = high, min(2 * high, ceiling)
+    if high == ceiling and holds(high):
+        return high
+    while high - low > 1e-10 * max(1.0, low):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
