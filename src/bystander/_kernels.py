@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, uint64
+from numba import njit
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _TIE = np.uint64(0xD1B54A32D192ED03)
-_BINS = 1 << 16
+BINS = 1 << 16
 
 
 # --- trade-off functions and Algorithm 3 --------------------------------------------------------------
@@ -139,3 +139,104 @@ def largest_rejected(kind, constant, before, after, m, guesses, correct, gamma):
         else:
             high = middle
     return low
+
+
+@njit(cache=True, nogil=True)
+def best_rejected(kind, constant, before, after, m, guesses, correct, gamma):  # type: ignore[no-untyped-def]
+    """The largest parameter rejected by any of several counts, and which: one evaluation for each that loses."""
+    best, which = 0.0, -1
+    for k in range(len(guesses)):
+        c = correct[k]
+        if c <= 0 or not rejects(kind, best, constant, before, after, m, guesses[k], c, gamma):
+            continue
+        theta = largest_rejected(kind, constant, before, after, m, guesses[k], c, gamma)
+        if which < 0 or theta > best:
+            best, which = theta, k
+    return best, which
+
+
+# --- the game -----------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def mix64(x):  # type: ignore[no-untyped-def]
+    """SplitMix64's finalizer: a bijection of 64 bits that scatters them."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def play(game, keys, labels, thresholds, place, spread, cuts, ranks, bins, out):  # type: ignore[no-untyped-def]
+    """One game of Algorithm 2 over all rows, counted at every cut.
+
+    The row's hash under the game's key gives the bit b, the counterfactual label and, hashed once more, what
+    breaks ties of the score. A row's rank is `place` plus its share of `spread` (see counts.rank); the lowest bit of
+    `spread` is the guess "true label", the lowest bit of the rank says whether the guess was right.
+    """
+    one, top = np.uint64(1), np.uint64(32)
+    bins[:] = 0
+    for i in range(len(keys)):
+        h = mix64(keys[i] + game)
+        b = h & one
+        shown = labels[i]
+        if b:
+            u = (h >> np.uint64(11)) * 2.0**-53
+            shown = 0
+            while u >= thresholds[i, shown]:
+                shown += 1
+        width = np.uint64(spread[i, shown])
+        right = (width & one) ^ b
+        tie = mix64(h ^ _TIE) >> top
+        rank = (np.uint64(place[i, shown]) << top) + (((width >> one) * tie) << one)
+        ranks[i] = rank | right
+        bins[rank >> np.uint64(48)] += np.int64(one + (right << top))
+    cut(ranks, bins, cuts, out)
+
+
+@njit(cache=True, nogil=True)
+def cut(ranks, bins, cuts, out):  # type: ignore[no-untyped-def]
+    """How many of the c' highest ranks are right, for each c' of the rising `cuts`.
+
+    Only ranks in the bins where a cut falls are sorted. Where equal ranks straddle a cut, none of them is guessed:
+    the missing guesses count as wrong, whatever the order of the rows.
+    """
+    low, top, one = np.int64(0xFFFFFFFF), np.uint64(48), np.uint64(1)
+    marked = np.zeros(BINS, dtype=np.bool_)
+    seen, k, some = 0, 0, 0
+    for j in range(BINS - 1, -1, -1):
+        if k == len(cuts):
+            break
+        seen += bins[j] & low
+        while k < len(cuts) and cuts[k] <= seen:
+            if cuts[k] < seen and not marked[j]:
+                marked[j] = True
+                some += bins[j] & low
+            k += 1
+    held = np.empty(some, dtype=np.uint64)
+    fill = 0
+    if some:
+        for i in range(len(ranks)):
+            if marked[ranks[i] >> top]:
+                held[fill] = ranks[i]
+                fill += 1
+        held.sort()
+    seen, right, k, end = 0, 0, 0, some
+    for j in range(BINS - 1, -1, -1):
+        if k == len(cuts):
+            break
+        size, good = bins[j] & low, bins[j] >> np.int64(32)
+        while k < len(cuts) and cuts[k] <= seen + size:
+            need = cuts[k] - seen
+            count = good if need == size else np.int64(0)
+            if need < size:
+                while need > 0 and (held[end - need] >> one) == (held[end - need - 1] >> one):
+                    need -= 1
+                for t in range(end - need, end):
+                    count += np.int64(held[t] & one)
+            out[k] = right + count
+            k += 1
+        seen += size
+        right += good
+        if marked[j]:
+            end -= size

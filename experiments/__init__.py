@@ -1,0 +1,1 @@
+"""Experiments: the paper's tables and figures, and what else was measured; not in the wheel."""

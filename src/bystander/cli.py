@@ -1,0 +1,339 @@
+"""The command line: arguments to an audit to a report. Strings end here; below it choices are values."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bystander._validate import InputError
+from bystander._version import __version__
+
+EXAMPLES = """
+**Examples**
+
+    bystander audit day1.parquet --label click --target p_new --reference p_old --control held_out.parquet
+    bystander audit 'logs/*.parquet' --label y --target p0,p1,p2 --reference q0,q1,q2 --html report.html
+    bystander audit new.parquet --reference-data old.parquet --id row --label y --target prob --reference prob
+    bystander bound --canaries 1000000 --guesses 1000 --correct 950
+    bystander demo
+"""
+
+app = typer.Typer(
+    name="bystander",
+    help="How much has a model memorised of its training labels? A lower bound on ε, by observing alone.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class FamilyName(StrEnum):
+    """Trade-off families by name."""
+
+    approx = "approx"
+    pure = "pure"
+    gaussian = "gaussian"
+    laplace = "laplace"
+    rr = "rr"
+    steinke = "steinke"
+
+
+class AttackName(StrEnum):
+    """Attacks by name."""
+
+    log_ratio = "log-ratio"
+    paper = "paper"
+    learned = "learned"
+
+
+class TauForm(StrEnum):
+    """The two ways to spend τ."""
+
+    theorem = "theorem"
+    two_sided = "two-sided"
+
+
+class Engine(StrEnum):
+    """Where games are played."""
+
+    local = "local"
+
+
+Delta = Annotated[float, typer.Option(help="The δ at which ε is stated.")]
+Confidence = Annotated[float, typer.Option(help="How sure the bound is.")]
+Tau = Annotated[float, typer.Option(help="Total variation by which the reference may miss the truth.")]
+Form = Annotated[TauForm, typer.Option(help="Theorem 1's form of τ, or the one that counts the shown label's law too.")]
+Json = Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the result as JSON; - for standard output.")]
+Classes = Annotated[int, typer.Option(help="Number of classes, for --family rr and two-sided τ.")]
+
+
+@app.command()
+def audit(
+    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Parquet, CSV or Arrow: files, folders, globs, URLs.")],
+    label: Annotated[str, typer.Option(help="Column of true labels, 0…K−1.")],
+    target: Annotated[str, typer.Option(metavar="COL[,COL…]", help="The target's probability of label 1, or one column a class.")],
+    reference: Annotated[str, typer.Option(metavar="COL[,COL…]", help="The same of the reference model.")],
+    id: Annotated[str | None, typer.Option(help="Column that names each row; joins two sets of files.")] = None,
+    group: Annotated[str | None, typer.Option(help="Column of users: audit one row of each. Needs --id.")] = None,
+    slice: Annotated[str | None, typer.Option(help="Column of groups: audit each, worst first.")] = None,
+    reference_data: Annotated[str | None, typer.Option(metavar="DATA", help="Where the reference's predictions lie, joined on --id.")] = None,
+    control: Annotated[str | None, typer.Option(metavar="DATA", help="Rows that the target did not train on: the negative control.")] = None,
+    family: Annotated[FamilyName | None, typer.Option(help="What the bound may assume.  [default: approx]")] = None,
+    delta: Delta = 1e-5,
+    confidence: Confidence = 0.95,
+    guesses: Annotated[str, typer.Option(metavar="grid|FRACTION[,…]|eprocess|paper-sweep", help="How the number of guesses is chosen.")] = "grid",
+    attack: Annotated[AttackName, typer.Option(help="How the attacker scores a label.")] = AttackName.log_ratio,
+    power: Annotated[float | None, typer.Option(help="The score's weight t on 1 − M'(x)[y].  [default: 2 for paper, 0 for log-ratio]")] = None,
+    games: Annotated[int, typer.Option(help="How often the game is played.")] = 100,
+    canaries: Annotated[int | None, typer.Option(help="Audit this many rows, drawn by a hash of their key.  [default: all]")] = None,
+    tau: Tau = 0.0,
+    tau_form: Form = TauForm.theorem,
+    seed: Annotated[int, typer.Option(help="Seed of the game's coins.")] = 0,
+    json: Json = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the whole report as one page.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the main figure: PNG, SVG or PDF.")] = None,
+    fail_above: Annotated[float | None, typer.Option(metavar="EPS", help="Exit with status 1 if the bound is above this.")] = None,
+    engine: Annotated[Engine, typer.Option(help="Where games are played.")] = Engine.local,
+) -> None:
+    """A lower bound on ε from logs of labels, target predictions and reference predictions."""
+    from bystander import audit as run
+    from bystander.report import files
+
+    selection = _selection(guesses)
+    if fail_above is not None and not selection.valid:
+        raise InputError(f"--fail-above is {fail_above:g}: it needs a valid bound, and --guesses {guesses} gives none")
+    for path in (html, plot, None if json in (None, "-") else Path(str(json))):
+        if path is not None:
+            files.check(path)
+    with _progress() as progress:
+        result = run(
+            list(data),
+            labels=label,
+            target=_names(target),
+            reference=_names(reference),
+            id=id,
+            group=group,
+            slice=slice,
+            reference_data=reference_data,
+            control=control,
+            attack=_attack(attack, power),
+            selection=selection,
+            family=None if family is None and guesses == "eprocess" else _family(family, delta, None),
+            confidence=confidence,
+            tau=_shift(tau, tau_form),
+            games=games,
+            seed=seed,
+            canaries=canaries,
+            progress=progress,
+        )
+    result = replace(result, command=shlex.join(["bystander", *sys.argv[1:]]))
+    _say(result, json)
+    if html is not None:
+        files.write(html, result.to_html())
+    if plot is not None:
+        from bystander.report import save
+
+        save(result, plot)
+    if fail_above is not None and result.epsilon > fail_above:
+        _stderr(f"bystander: ε ≥ {result.epsilon:.4f} is above --fail-above {fail_above:g}")
+        raise typer.Exit(1)
+
+
+@app.command()
+def bound(
+    canaries: Annotated[int, typer.Option(help="m: rows in the game.")],
+    guesses: Annotated[int, typer.Option(help="c': guesses, fixed before the game.")],
+    correct: Annotated[int, typer.Option(help="c: how many of them were right.")],
+    delta: Delta = 1e-5,
+    confidence: Confidence = 0.95,
+    family: Annotated[FamilyName, typer.Option(help="What the bound may assume.")] = FamilyName.approx,
+    tau: Tau = 0.0,
+    tau_form: Form = TauForm.theorem,
+    classes: Classes = 2,
+    json: Json = None,
+) -> None:
+    """The lower bound on ε that one count gives."""
+    from bystander import bound as run
+    from bystander.report import files
+
+    if json not in (None, "-"):
+        files.check(Path(str(json)))
+    _say(
+        run(
+            canaries=canaries,
+            guesses=guesses,
+            correct=correct,
+            family=_family(family, delta, classes),
+            confidence=confidence,
+            tau=_shift(tau, tau_form),
+            classes=classes,
+        ),
+        json,
+    )
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where logs and reports go.")] = Path("bystander-demo"),
+) -> None:
+    """Make a small problem, train a target that memorises and one that is label-private, and audit both."""
+    from bystander.demo import run
+
+    with _progress() as progress:
+        run(out, progress)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _family(name: FamilyName | None, delta: float, classes: int | None) -> Any:
+    from bystander import tradeoff
+
+    match name:
+        case None | FamilyName.approx:
+            return tradeoff.ApproxDP(delta)
+        case FamilyName.pure:
+            return tradeoff.Pure()
+        case FamilyName.gaussian:
+            return tradeoff.Gaussian(delta)
+        case FamilyName.laplace:
+            return tradeoff.Laplace(delta)
+        case FamilyName.rr:
+            return tradeoff.RandomizedResponse(classes or 2)
+        case FamilyName.steinke:
+            return tradeoff.Steinke(delta)
+
+
+def _selection(text: str) -> Any:
+    from bystander import selection
+
+    match text:
+        case "grid":
+            return selection.Grid()
+        case "eprocess":
+            return selection.EProcess()
+        case "paper-sweep":
+            return selection.PaperSweep()
+    try:
+        fractions = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(
+            f"--guesses is {text!r}: give grid, eprocess, paper-sweep, or a fraction such as 0.01"
+        ) from None
+    return selection.FixedFraction(fractions[0]) if len(fractions) == 1 else selection.Grid(fractions)
+
+
+def _attack(name: AttackName, power: float | None) -> Any:
+    from bystander import attacks
+
+    match name:
+        case AttackName.paper:
+            return attacks.PaperScore(2.0 if power is None else power)
+        case AttackName.log_ratio:
+            return attacks.LogRatio(0.0 if power is None else power)
+        case AttackName.learned:
+            if power is not None:
+                raise InputError(f"--power is {power:g}: the learned attack has none")
+            return attacks.Learned()
+
+
+def _shift(tau: float, form: TauForm) -> Any:
+    from bystander import tradeoff
+
+    return tradeoff.TwoSidedShift(tau) if form is TauForm.two_sided else tradeoff.Shift(tau)
+
+
+def _say(result: Any, json: str | None) -> None:
+    """The table on standard output, unless the JSON goes there."""
+    from rich.console import Console
+
+    from bystander import Result
+    from bystander.report import dumps, files, render, render_bound
+
+    if json == "-":
+        sys.stdout.write(dumps(result))
+        return
+    if json is not None:
+        files.write(Path(json), dumps(result))
+    Console().print(render(result) if isinstance(result, Result) else render_bound(result))
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """Bars on standard error, silent where it is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bars = Progress(
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    tasks: dict[str, Any] = {}
+    with bars:
+
+        def tell(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(f"playing {what}", total=total)
+            bars.advance(tasks[what], done)
+
+        yield tell
+
+
+def _stderr(line: str) -> None:
+    sys.stderr.write(line.replace("\n", " ") + "\n")
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
+) -> None:
+    if version:
+        sys.stdout.write(f"bystander {__version__}\n")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; every failure that a user can cause is one line and status 2."""
+    import click
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        status = app(standalone_mode=False)
+        sys.stdout.flush()
+    except InputError as error:
+        _stderr(f"bystander: {error}")
+        status = 2
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stderr.write(f"{error.format_message()}\n")
+        status = 2
+    except click.ClickException as error:
+        hint = f" (bystander {error.ctx.info_name} --help)" if getattr(error, "ctx", None) and error.ctx.parent else ""
+        _stderr(f"bystander: {error.format_message()}{hint}")
+        status = 2
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        _stderr("bystander: interrupted; no output was written")
+        status = 2
+    except BrokenPipeError:  # the reader of our output has left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Where games are played: the counts are the same everywhere."""

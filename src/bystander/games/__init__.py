@@ -1,0 +1,1 @@
+"""The challengers. Each is a pure function of (seed, game number, row key)."""

@@ -1,0 +1,267 @@
+"""What a number may be called: the sentences that the terminal and the page both say."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bystander.result import Bound, Result, Slice
+
+LABELS = {
+    "gaussian": "assumes a Gaussian trade-off",
+    "laplace": "assumes a Laplace trade-off",
+    "rr": "assumes randomized response",
+}
+MECHANISMS = {
+    "gaussian": "a Gaussian mechanism",
+    "laplace": "a Laplace mechanism",
+    "rr": "randomized response",
+    "pure": "ε-private",
+}
+FAMILIES = {
+    "approx": "f(ε, δ): any (ε, δ) mechanism",
+    "pure": "f(ε, 0): any pure ε mechanism",
+    "gaussian": "Gaussian: no mechanism but a Gaussian one",
+    "laplace": "Laplace: no mechanism but a Laplace one",
+    "rr": "randomized response: no mechanism but that one",
+    "steinke": "Steinke et al. (2023): any (ε, δ) mechanism",
+}
+NO_CONTROL = (
+    "No control rows were given. An error of the reference looks exactly like leakage: play the same game on "
+    "rows that the model never trained on with `--control`, and compare the two numbers."
+)
+CONTROL = (
+    "The control rows were never trained on, so nothing of them can be memorised: "
+    "whatever the same game finds there is an error of the reference."
+)
+DESCRIPTIVE = "Descriptive, not bounds"
+DESCRIPTIVE_NOTE = "They help to compare with published tables. None of them holds with any stated confidence."
+SWEEP = "Gaussian sweep, the paper's rule (mean ± sd over the games)"
+KNOWN = {
+    "epsilon_mean": "Gaussian sweep, the paper's rule (mean over the games)",
+    "epsilon_sd": "Its sd over the games",
+    "accuracy": "Accuracy of all guesses (a coin: 0.5)",
+    "auc": "AUC of the score (a coin: 0.5)",
+}
+NO_TAU_STAR = "not defined for this selection: the bound holds at the assumed τ alone"
+
+
+def clean(text: object) -> str:
+    """Text from outside, with what a terminal or a page would act on made visible as dots."""
+    return "".join(mark if mark.isprintable() else "·" for mark in str(text))
+
+
+def small(value: float) -> str:
+    """A δ, τ or γ: three digits, `1e-5` and not `1e-05`.
+
+    >>> small(1e-5), small(0.0125)
+    ('1e-5', '0.0125')
+    """
+    if not math.isfinite(value):
+        return "–"
+    digits, _, power = f"{value:.3g}".partition("e")
+    return f"{digits}e{int(power)}" if power else digits
+
+
+def percent(share: float, places: int = 1) -> str:
+    """A share as a percentage without idle zeros.
+
+    >>> percent(0.893), percent(0.5)
+    ('89.3 %', '50 %')
+    """
+    if not math.isfinite(share):
+        return "–"
+    text = f"{100 * share:.{places}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def confidence(value: float) -> str:
+    """A confidence, rounded down.
+
+    >>> confidence(0.95), confidence(0.9999999)
+    ('95 %', '99.999 %')
+    """
+    floored = (100 * Decimal(str(float(value)))).quantize(Decimal("0.001"), ROUND_FLOOR)
+    return f"{floored:f}".rstrip("0").rstrip(".") + " %"
+
+
+def epsilon(value: float) -> str:
+    """ε rounded down, the safe side of a lower bound: two places, or two digits below 0.1.
+
+    >>> epsilon(1.4389), epsilon(0.29), epsilon(0.02806), epsilon(0.0004)
+    ('1.43', '0.29', '0.028', '0')
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞"
+    if value < 0.001:
+        return "0"
+    step = "0.01" if value >= 0.1 else "0.001" if value >= 0.01 else "0.0001"
+    return str(Decimal(str(float(value))).quantize(Decimal(step), ROUND_FLOOR))
+
+
+def relation(bound: Bound) -> str:
+    """`ε ≥ 1.43` where that may be said, and `ε̂ = 1.43` where it may not."""
+    return f"ε {'≥' if bound.valid else '='} {epsilon(bound.epsilon)}".replace("ε =", "ε̂ =")
+
+
+def sign(bounds: tuple[Bound, ...]) -> str:
+    """The head of a column of ε."""
+    return "ε ≥" if all(bound.valid for bound in bounds) else "ε̂"
+
+
+def nothing(bound: Bound) -> bool:
+    """Whether a valid bound shows no leakage."""
+    return bound.valid and epsilon(bound.epsilon) == "0"
+
+
+def headline(bound: Bound) -> str:
+    """The one number, called what it is."""
+    if not bound.valid:
+        return f"Not a valid bound: {relation(bound)}"
+    return f"No leakage shown: {relation(bound)}" if nothing(bound) else relation(bound)
+
+
+def terms(bound: Bound) -> str:
+    """What stands beside the number: confidence, δ and, where there is one, the family's condition."""
+    claims = [] if not bound.valid else [f"{confidence(bound.confidence)} confidence"]
+    label = LABELS.get(bound.family.name)
+    return ", ".join([*claims, f"δ = {small(bound.delta)}", *([label] if label else [])])
+
+
+def meaning(bound: Bound, who: str = "sees this model") -> str:
+    """One plain sentence or two on what the number says."""
+    if not bound.valid:
+        return (
+            "The count behind this number was chosen after looking at the answers, or no proof covers it. It may lie "
+            "above the true ε: compare it with published tables, and do not quote it as a bound."
+        )
+    if nothing(bound):
+        return (
+            "Guesses as good as these may be luck alone. That does not prove privacy: "
+            "a stronger attack, more rows or a better reference may still find a leak."
+        )
+    odds = percent(1 - bound.confidence, 3)
+    return (
+        f"An attacker who {who} must be granted at least this much. If training were "
+        f"{MECHANISMS.get(bound.family.name, '(ε, δ)-private')} with a smaller ε, guesses this good would come up in "
+        f"at most {odds} of audits, provided that the assumptions below hold."
+    )
+
+
+def best_guess(value: float) -> str:
+    """e^ε/(1+e^ε), the accuracy that ε permits on one label with two equally likely values."""
+    return percent(1 / (1 + math.exp(-value)), 1 if value > 4.5 else 0)
+
+
+def accuracy(bound: Bound) -> str:
+    """`893 of 1,000 (89.3 %)`."""
+    if not bound.guesses:
+        return "no guesses"
+    return f"{bound.correct:,} of {bound.guesses:,} ({percent(bound.correct / bound.guesses)})"
+
+
+def tau_star(bound: Bound) -> str:
+    """How wrong the reference would have to be to explain the finding away."""
+    if bound.tau_star is None:
+        return NO_TAU_STAR
+    if nothing(bound):
+        return f"{small(bound.tau_star)}: there is no finding to explain away"
+    return (
+        f"the finding dies if the reference is off by more than τ* = {small(bound.tau_star)} on average "
+        "(total variation)"
+    )
+
+
+def facts(bound: Bound) -> list[tuple[str, str]]:
+    """What every bound rests on, as name and value."""
+    share = f" ({percent(bound.guesses / bound.canaries, 3)} of the rows)" if bound.canaries else ""
+    exact = ": the reference is taken to be exact" if bound.tau == 0 else ": the reference is off by at most this"
+    rows = [
+        ("Rows audited", f"{bound.canaries:,}"),
+        ("Guesses made", f"{bound.guesses:,}{share}"),
+        ("Correct", f"{accuracy(bound)}; a coin gets half"),
+        ("Trade-off", FAMILIES.get(bound.family.name, bound.family.name)),
+    ]
+    if bound.mu is not None:
+        rows.append(("Rejected", f"μ-GDP with μ = {epsilon(bound.mu)} ({LABELS['gaussian']})"))
+    return [
+        *rows,
+        ("Shift assumed", f"τ = {small(bound.tau)}{exact}"),
+        ("Shift tolerated", tau_star(bound)),
+    ]
+
+
+def setting(result: Result) -> list[tuple[str, str]]:
+    """How the audit was run, as name and value."""
+    games = f"{result.games:,}" + (f", {result.combination}" if result.combination else "")
+    level = f"evaluated at γ = {small(result.level)}, after corrections"
+    rows = [
+        ("Games", games),
+        ("Attack", result.attack),
+        ("Selection", result.selection),
+        ("Level", level if result.valid else ""),
+        ("Classes", f"{result.classes:,}"),
+        ("Seed", f"{result.seed}"),
+    ]
+    return [(name, clean(value)) for name, value in rows if value]
+
+
+def descriptive(result: Result) -> list[tuple[str, str]]:
+    """The numbers that are no bounds, as name and value; mean and sd on one line."""
+    numbers = dict(result.descriptive)
+    rows: list[tuple[str, str]] = []
+    if "epsilon_mean" in numbers and "epsilon_sd" in numbers:
+        mean, sd = numbers.pop("epsilon_mean"), numbers.pop("epsilon_sd")
+        rows.append((SWEEP, f"{plain_number(mean, 2)} ± {plain_number(sd, 2)}"))
+    return rows + [
+        (KNOWN.get(name, clean(name).replace("_", " ").capitalize()), plain_number(value, 3))
+        for name, value in numbers.items()
+    ]
+
+
+def plain_number(value: float, places: int) -> str:
+    """A number that is no bound, rounded to the nearest."""
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:.{places}f}" if 0.01 <= abs(value) < 1e5 or value == 0 else small(value)
+
+
+def worst_first(result: Result) -> list[Slice]:
+    """The slices by falling ε."""
+    return sorted(result.slices, key=lambda part: -part.bound.epsilon)
+
+
+def slices_note(result: Result) -> str:
+    """What holds of all slices together."""
+    return (
+        f"{len(result.slices)} slices, worst first. Each bound is corrected over the slices, "
+        f"so that all hold together at {confidence(result.confidence)}."
+        if result.valid
+        else f"{len(result.slices)} slices, largest first. None of these numbers is a valid bound."
+    )
+
+
+def recompute(result: Result) -> str | None:
+    """The line that gives the number again from its counts; None where counts alone cannot."""
+    family = result.family
+    if not result.valid or (result.tau_star is None and family.name != "steinke"):  # an e-process reads every rank
+        return None
+    level = f"{1 - result.level:.10g}"
+    counts = (result.canaries, result.guesses, result.correct)
+    if family.name not in ("approx", "pure", "gaussian", "laplace"):
+        m, guesses, correct = counts
+        shift = f", tau={result.tau:g}" if result.tau else ""
+        return (
+            f"bystander.bound(canaries={m}, guesses={guesses}, correct={correct}, confidence={level}, "
+            f"family={family!r}{shift})"
+        )
+    delta = "" if family.name == "pure" else f" --delta {small(family.delta)}"
+    shift = f" --tau {result.tau:.10g}" if result.tau else ""
+    return (
+        "bystander bound --canaries {} --guesses {} --correct {}".format(*counts)
+        + f" --confidence {level} --family {family.name}{delta}{shift}"
+    )
