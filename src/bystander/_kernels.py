@@ -13,7 +13,7 @@ from numba import njit
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _TIE = np.uint64(0xD1B54A32D192ED03)
-BINS = 1 << 16
+RANKS = 1 << 16  # bins of a rank's high bits, for exact counts
 
 
 # --- trade-off functions and Algorithm 3 --------------------------------------------------------------
@@ -167,8 +167,108 @@ def mix64(x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def tally_binary(games, keys, labels, thresholds, codes, bins):  # type: ignore[no-untyped-def]
+    """Play every game on a batch of binary rows: bit, label, score, guess, and into the sketch, in one pass.
+
+    The row's hash under the game's key gives the bit b and the counterfactual label. `codes` holds, for each label that
+    may be shown, the bin of its |score| and in the lowest bit the guess "true label". `bins` counts rows in its low and
+    right guesses in its high half. No branch depends on a coin.
+    """
+    one, thirty_two = np.uint64(1), np.uint64(32)
+    for start in range(0, len(keys), 4096):
+        end = min(start + 4096, len(keys))
+        for g in range(len(games)):
+            row = bins[g]
+            for i in range(start, end):
+                h = mix64(keys[i] + games[g])
+                b = h & one
+                y0, y1 = np.uint64(labels[i]), np.uint64((h >> np.uint64(11)) >= thresholds[i, 0])
+                shown = y0 ^ (b & (y0 ^ y1))
+                code = np.uint64(codes[i, shown])
+                right = (code & one) ^ b
+                row[code >> one] += one + (right << thirty_two)
+
+
+@njit(cache=True, nogil=True)
+def tally_classes(games, keys, labels, thresholds, codes, bins):  # type: ignore[no-untyped-def]
+    """The same for any number of classes: y¹ is how many of its cumulative probabilities the coin passes."""
+    one, thirty_two = np.uint64(1), np.uint64(32)
+    for start in range(0, len(keys), 1024):
+        end = min(start + 1024, len(keys))
+        for g in range(len(games)):
+            row = bins[g]
+            for i in range(start, end):
+                h = mix64(keys[i] + games[g])
+                b = h & one
+                u = h >> np.uint64(11)
+                y1 = np.int64(0)
+                for k in range(thresholds.shape[1]):
+                    y1 += np.int64(u >= thresholds[i, k])
+                shown = y1 if b else np.int64(labels[i])
+                code = np.uint64(codes[i, shown])
+                right = (code & one) ^ b
+                row[code >> one] += one + (right << thirty_two)
+
+
+@njit(cache=True, nogil=True)
+def hypergeometric(u, size, good, need):  # type: ignore[no-untyped-def]
+    """How many of `need` rows drawn from `size`, of which `good` are right, are right: inversion from the mode."""
+    low, high = max(0, need - (size - good)), min(need, good)
+    if low == high:
+        return low
+    mode = int((need + 1.0) * (good + 1.0) / (size + 2.0))
+    mode = min(high, max(low, mode))
+    log_mass = (
+        math.lgamma(good + 1.0) - math.lgamma(mode + 1.0) - math.lgamma(good - mode + 1.0)
+        + math.lgamma(size - good + 1.0) - math.lgamma(need - mode + 1.0)
+        - math.lgamma(size - good - need + mode + 1.0)
+        - math.lgamma(size + 1.0) + math.lgamma(need + 1.0) + math.lgamma(size - need + 1.0)
+    )
+    up = down = math.exp(log_mass)
+    u -= up
+    above = below = mode
+    while u >= 0.0 and (above < high or below > low):
+        if above < high:
+            up *= (good - above) * float(need - above) / ((above + 1.0) * (size - good - need + above + 1.0))
+            above += 1
+            u -= up
+            if u < 0.0:
+                return above
+        if below > low:
+            down *= below * (size - good - need + float(below)) / ((good - below + 1.0) * (need - below + 1.0))
+            below -= 1
+            u -= down
+            if u < 0.0:
+                return below
+        if up < 1e-300 and down < 1e-300:
+            break
+    return mode
+
+
+@njit(cache=True, nogil=True)
+def cut_sketch(game, rows, right, cuts, out):  # type: ignore[no-untyped-def]
+    """How many of the c' strongest guesses are right, for each c' of the rising `cuts`.
+
+    Where a cut falls inside a bin, the guesses it takes there are a random part of the bin: the count of right ones among
+    them is drawn, by the game's key and the cut, from its law. Cuts in one bin are nested.
+    """
+    seen, good, k = np.int64(0), np.int64(0), 0
+    for j in range(len(rows) - 1, -1, -1):
+        size, hits = rows[j], right[j]
+        while k < len(cuts) and cuts[k] <= seen + size:
+            need = cuts[k] - seen
+            u = (mix64(game ^ mix64(np.uint64(cuts[k]))) >> np.uint64(11)) * 2.0**-53
+            taken = hypergeometric(u, size, hits, need)
+            out[k] = good + taken
+            good, seen, size, hits = good + taken, seen + need, size - need, hits - taken
+            k += 1
+        seen += size
+        good += hits
+
+
+@njit(cache=True, nogil=True)
 def play(game, keys, labels, thresholds, place, spread, cuts, ranks, bins, out):  # type: ignore[no-untyped-def]
-    """One game of Algorithm 2 over all rows, counted at every cut.
+    """One game over all rows, sorted exactly and counted at every cut.
 
     The row's hash under the game's key gives the bit b, the counterfactual label and, hashed once more, what
     breaks ties of the score. A row's rank is `place` plus its share of `spread` (see counts.rank); the lowest bit of
@@ -181,9 +281,8 @@ def play(game, keys, labels, thresholds, place, spread, cuts, ranks, bins, out):
         b = h & one
         shown = labels[i]
         if b:
-            u = (h >> np.uint64(11)) * 2.0**-53
             shown = 0
-            while u >= thresholds[i, shown]:
+            while shown < thresholds.shape[1] and (h >> np.uint64(11)) >= thresholds[i, shown]:
                 shown += 1
         width = np.uint64(spread[i, shown])
         right = (width & one) ^ b
@@ -202,9 +301,9 @@ def cut(ranks, bins, cuts, out):  # type: ignore[no-untyped-def]
     the missing guesses count as wrong, whatever the order of the rows.
     """
     low, top, one = np.int64(0xFFFFFFFF), np.uint64(48), np.uint64(1)
-    marked = np.zeros(BINS, dtype=np.bool_)
+    marked = np.zeros(RANKS, dtype=np.bool_)
     seen, k, some = 0, 0, 0
-    for j in range(BINS - 1, -1, -1):
+    for j in range(RANKS - 1, -1, -1):
         if k == len(cuts):
             break
         seen += bins[j] & low
@@ -222,7 +321,7 @@ def cut(ranks, bins, cuts, out):  # type: ignore[no-untyped-def]
                 fill += 1
         held.sort()
     seen, right, k, end = 0, 0, 0, some
-    for j in range(BINS - 1, -1, -1):
+    for j in range(RANKS - 1, -1, -1):
         if k == len(cuts):
             break
         size, good = bins[j] & low, bins[j] >> np.int64(32)

@@ -69,7 +69,7 @@ def content_keys(
 ) -> NDArray[np.uint64]:
     """Hash each row's content, and its occurrence among equal rows, so equal rows differ in key.
 
-    `ties` orders equal rows (by their slice, say); without it they cannot be told apart, so any order will do.
+    `ties` orders equal rows (by their slice, say); nothing else tells them apart.
     """
     h = mix64(labels.view(np.uint64) + _GOLDEN)
     for block in (target, reference):

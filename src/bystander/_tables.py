@@ -90,6 +90,10 @@ def _reading(name: str, kind: str) -> Iterator[None]:
 
 def find(data: Data) -> tuple[list[Source], str]:
     """The tables behind files, folders, globs and URLs, and one short name for all of them."""
+    if not isinstance(data, (str, os.PathLike, Sequence)):
+        raise InputError(
+            f"data is {shown(data)}: give a file, folder, glob or URL as text or a path, or a list"
+        )
     items = [data] if isinstance(data, (str, os.PathLike)) else list(data)
     if not items:
         raise InputError("no data files are given: name a file, folder, glob or URL")
@@ -117,7 +121,7 @@ def find(data: Data) -> tuple[list[Source], str]:
 
 
 def _printable(name: str) -> str:
-    return name if name.isprintable() else repr(name)
+    return name if name.isprintable() and name.strip() else repr(name)
 
 
 def _public(text: str) -> str:
@@ -164,12 +168,14 @@ def _expand(text: str) -> list[tuple[str, Any, str]]:
             raise InputError(f"{name} is a folder without Parquet, CSV or Arrow files: check the path")
         return [(_printable(prefix + p), filesystem, p) for p in found]
     if not url and glob.has_magic(text):
-        found = sorted(p for p in glob.glob(text, recursive=True) if os.path.isdir(p) or _suffix(p))
+        start = len(re.split(r"[^/]*[*?\[]", text, maxsplit=1)[0])
+        matched = (p for p in glob.glob(text, recursive=True) if _counts(p[start:]))
+        # Under ** the files inside a folder match too, so the folder itself would give them twice.
+        folders = "**" not in text
+        found = sorted(p for p in matched if (folders if os.path.isdir(p) else _suffix(p)))
         if not found:
             raise InputError(f"{name} matches no Parquet, CSV or Arrow files: check the pattern")
-        return [
-            file for p in found if not (os.path.isdir(p) and "**" in text) for file in _expand(glob.escape(p))
-        ]
+        return [file for p in found for file in _expand(p)]
     if info.type == fs.FileType.NotFound:
         raise InputError(f"{name} does not exist: check the path")
     raise InputError(f"{name} is not a file: give a file, folder, glob or URL")
@@ -282,8 +288,8 @@ def frame_source(frame: object, name: str) -> Source:
     import narwhals as nw
 
     try:
-        known: Any = nw.from_native(frame)  # type: ignore[call-overload]
-        columns = tuple(known.collect_schema().names())
+        known: Any = nw.from_native(frame)
+        actual = {str(c): c for c in known.collect_schema().names()}  # pandas may number its columns
     except Exception as error:  # not a frame at all, or columns that repeat
         advice = "give a pandas, polars or pyarrow table whose columns have different names"
         raise InputError(f"{name} is {type(frame).__name__}: {advice} ({_line(error)})") from None
@@ -292,11 +298,12 @@ def frame_source(frame: object, name: str) -> Source:
         import pyarrow as pa
 
         with _reading(name, "a data frame"):
-            chosen = known.select(list(names))
+            chosen = known.select([nw.col(actual[c]) for c in names])
             chosen = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
-        return pa.table({c: column(chosen[c], c, name, c in numbers) for c in names})
+            parts = dict(zip(names, chosen.iter_columns(), strict=True))
+        return pa.table({c: column(part, c, name, c in numbers) for c, part in parts.items()})
 
-    return Source(name, columns, read)
+    return Source(name, tuple(actual), read)
 
 
 def array_source(arrays: Mapping[str, object], name: str) -> tuple[Source, dict[str, tuple[str, ...]]]:
@@ -306,7 +313,7 @@ def array_source(arrays: Mapping[str, object], name: str) -> tuple[Source, dict[
     held: dict[str, Any] = {}
     columns: dict[str, tuple[str, ...]] = {}
     for key, value in arrays.items():
-        known: Any = nw.from_native(value, pass_through=True, allow_series=True)  # type: ignore[call-overload]
+        known: Any = nw.from_native(value, pass_through=True, allow_series=True)
         if isinstance(known, (nw.DataFrame, nw.LazyFrame)):
             part = frame_source(known, name)
             table = part.read(part.columns, part.columns)
@@ -359,6 +366,8 @@ def column(value: Any, name: str, source: str, number: bool) -> Any:
         odd = next((i for i, entry in enumerate(entries) if _odd(entry)), None) if number else None
         if odd is not None:
             raise at(source, name, odd, entries[odd], "give a number") from None
+        if number and not any(isinstance(entry, (list, tuple, np.ndarray)) for entry in entries):
+            return pa.array(np.array(entries, np.float64))  # 0, True and 1.0 in one list
         raise InputError(
             f"{source}, column {name!r} mixes types: give values of one type ({_line(error)})"
         ) from None
@@ -369,7 +378,7 @@ def _odd(entry: object) -> bool:
         return any(_odd(e) for e in entry)
     if isinstance(entry, int):
         return abs(entry) >= 2**63
-    return entry is not None and not isinstance(entry, (float, Decimal, np.number, np.bool_))
+    return entry is not None and not isinstance(entry, (float, Decimal, np.integer, np.floating, np.bool_))
 
 
 def _from_numpy(array: Any) -> Any:

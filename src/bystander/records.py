@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -130,7 +129,9 @@ def from_files(data: Data, columns: Columns, reference_data: Data | None = None)
     _sensible(columns)
     if columns.id is None:
         return _finish(_read(sources, columns, _FULL), columns, name)
-    left, right, full = [], [], []
+    left: list[Source] = []
+    right: list[Source] = []
+    full: list[Source] = []
     for source in sources:
         has_target = {columns.id, columns.label, *columns.target} <= set(source.columns)
         has_reference = {columns.id, *columns.reference} <= set(source.columns)
@@ -180,7 +181,7 @@ class _Block:
 
 
 def _read(sources: list[Source], columns: Columns, sides: frozenset[str]) -> _Block:
-    names = [*columns.target, columns.label] if "target" in sides else []
+    names = [columns.label, *columns.target] if "target" in sides else []
     names += columns.reference if "reference" in sides else ()
     numbers = frozenset(names)
     texts = [columns.id, *([columns.group, columns.slice] if "target" in sides else [])]
@@ -286,7 +287,8 @@ def _finish(block: _Block, columns: Columns, source: str) -> Records:
     assert labels is not None
     assert target is not None
     assert reference is not None
-    codes, names = None, []
+    codes: NDArray[np.int32] | None = None
+    names: list[str] = []
     if block.slices is not None:
         codes, names = _codes(block.slices)
         if len(names) > _MOST_SLICES:

@@ -28,7 +28,7 @@ def _short(value: float) -> str:
 
 
 def gauge(result: Result) -> str:
-    """ε on a scale from nothing to everything, with the accuracy that each value permits. Text keeps its size."""
+    """ε on a scale from nothing to everything, with the accuracy that each permits. Text keeps its size."""
     numbers = [part.epsilon for part in (result, result.control) if part and math.isfinite(part.epsilon)]
     top = max(5, math.ceil(max([0.0, *numbers]) + 0.5))
     step = 1 if top <= 6 else 2 if top <= 12 else math.ceil(top / 6)
@@ -39,7 +39,8 @@ def gauge(result: Result) -> str:
     def at(value: float, y: float, content: str, kind: str) -> str:
         share = min(value, top) / top
         anchor = "start" if share < 0.2 else "end" if share > 0.8 else "middle"
-        return f'<text x="{place(value)}" y="{y:g}" class="{kind}" text-anchor="{anchor}">{escape(content)}</text>'
+        where = f'x="{place(value)}" y="{y:g}" text-anchor="{anchor}"'
+        return f'<text {where} class="{kind}">{escape(content)}</text>'
 
     ticks = "".join(
         f'<line class="axis" x1="{place(v)}" x2="{place(v)}" y1="52" y2="57"/>'
@@ -48,22 +49,24 @@ def gauge(result: Result) -> str:
         for v in range(0, top + 1, step)
     )
     marks = at(result.epsilon, 16, words.relation(result), "callout members")
-    marks += f'<line class="mark members" x1="{place(result.epsilon)}" x2="{place(result.epsilon)}" y1="22" y2="52"/>'
+    end = place(result.epsilon)
+    marks += f'<line class="mark members" x1="{end}" x2="{end}" y1="22" y2="52"/>'
     if result.control is not None:
         where = place(result.control.epsilon)
-        marks += f'<line class="mark control" x1="{where}" x2="{where}" y1="32" y2="52"/>'
+        for kind in ("edge", "control"):
+            marks += f'<line class="mark {kind}" x1="{where}" x2="{where}" y1="28" y2="52"/>'
     said = f"A scale of ε from 0 to {top}; values below {words.epsilon(result.epsilon)} are ruled out."
     return (
         '<svg class="gauge" width="100%" height="94" role="img" aria-labelledby="gauge-title gauge-desc">'
         f'<title id="gauge-title">What this ε permits</title><desc id="gauge-desc">{escape(said)}</desc>'
         '<rect class="track" x="0" y="34" width="100%" height="16" rx="3"/>'
-        f'<rect class="bar members" x="0" y="34" width="{place(result.epsilon)}" height="16" rx="3"/>'
+        f'<rect class="bar members" x="0" y="34" width="{end}" height="16" rx="3"/>'
         f"{ticks}{marks}</svg>"
     )
 
 
 def guesses(result: Result) -> str | None:
-    """ε against the share of rows guessed: mean ± sd as a line, candidate bounds as dots, the chosen one ringed."""
+    """ε against the share of rows guessed: mean ± sd as a line, candidates as dots, the chosen ringed."""
     if result.pictures is None or not (result.pictures.guesses.x or result.pictures.bounds.x):
         return None
     both = [(result, "members"), *([(result.control, "control")] if result.control is not None else [])]
@@ -83,7 +86,7 @@ def guesses(result: Result) -> str | None:
         body += svg.dots(x, y, _points(pictures.bounds), kind)
     if result.guesses and result.canaries and math.isfinite(result.epsilon):
         chosen = (result.guesses / result.canaries, result.epsilon)
-        body += svg.callout(x, y, chosen, words.relation(result), "members")
+        body += svg.callout(x, y, chosen, words.relation(result), "members", _points(result.pictures.guesses))
     title = "ε against the share of rows guessed"
     said = f"The selected count gives {words.relation(result)} with {words.accuracy(result)} correct."
     return svg.picture(title, said, body, "guesses")
@@ -120,7 +123,7 @@ def shift(result: Result) -> str | None:
     if result.pictures is None:
         return None
     points = [(a, b) for a, b in _points(result.pictures.shift) if a > 0]
-    if len(points) < 2 or points[0][0] >= points[-1][0]:
+    if len(points) < 2 or points[0][0] >= points[-1][0] or words.nothing(result):
         return None
     star = result.tau_star if result.tau_star and result.tau_star > 0 else None
     ends = [points[0][0], points[-1][0], *([star] if star else [])]
@@ -131,7 +134,8 @@ def shift(result: Result) -> str | None:
         body += svg.line(x, y, [(a, b) for a, b in _points(control.shift) if a > 0], "control")
     body += svg.line(x, y, points, "members")
     if star is not None:
-        body += f'<line class="mark members thin" x1="{x(star):.1f}" x2="{x(star):.1f}" y1="{TOP:g}" y2="{BOTTOM:g}"/>'
+        where = f'x1="{x(star):.1f}" x2="{x(star):.1f}" y1="{TOP:g}" y2="{BOTTOM:g}"'
+        body += f'<line class="mark members thin" {where}/>'
         anchor = "end" if x(star) > (LEFT + RIGHT) / 2 else "start"
         offset = -6 if anchor == "end" else 6
         body += svg.text(x(star) + offset, TOP + 8, f"τ* = {words.small(star)}", "callout members", anchor)
@@ -151,6 +155,6 @@ def reliability(result: Result) -> str | None:
     rows = curve.other or (most,) * len(curve.x)
     for a, b, count in zip(curve.x, curve.y, rows, strict=True):
         if math.isfinite(a) and math.isfinite(b) and count > 0:
-            body += svg.dots(x, y, [(a, b)], "members", round(2.5 + 6 * math.sqrt(count / most), 1))
+            body += svg.dots(x, y, [(a, b)], "members", round(2 + 4.5 * math.sqrt(count / most), 1))
     said = "Dots on the diagonal mean a calibrated reference; larger dots hold more rows."
     return svg.picture("Reliability of the reference", said, body, "reliability")

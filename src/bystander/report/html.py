@@ -14,6 +14,8 @@ from bystander.report import charts, words
 if TYPE_CHECKING:
     from bystander.result import Bound, Result
 
+MOST_SLICES = 200
+
 
 def page(result: Result) -> str:
     """The whole report: headline, assumptions, charts, control, slices, and how to get it again."""
@@ -22,13 +24,13 @@ def page(result: Result) -> str:
         _headline(result),
         _control(result),
         _rests(result),
-        _assumptions(result),
+        f'<div class="stack">{_assumptions(result)}{_descriptive(result)}</div>\n',
         *_charts(result),
         _slices(result),
-        _descriptive(result),
         _reproduce(result),
     )
     title = _plain(f"{words.headline(result)} · Bystander audit")
+    footer = f"Bystander {__version__}. What was found is there; what was not found may be there too."
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -41,9 +43,9 @@ def page(result: Result) -> str:
 </head>
 <body>
 <main>
-<header class="mast"><span class="brand">{_MARK} Bystander</span><span>Audit of memorised labels</span></header>
+<header class="mast"><span class="brand">{_MARK} Bystander</span><span>Privacy audit</span></header>
 {"".join(cards)}
-<footer>Bystander {_plain(__version__)}. A lower bound says how much was found, never that nothing more is there.</footer>
+<footer>{_plain(footer)}</footer>
 </main>
 </body>
 </html>
@@ -57,7 +59,7 @@ _MARK = (
 
 
 def _plain(content: object) -> str:
-    return escape(words.clean(content))
+    return re.sub(r"(?<=\d) %", "\u00a0%", escape(words.clean(content)))
 
 
 def _prose(content: object) -> str:
@@ -88,20 +90,30 @@ def _legend(*items: tuple[str, str]) -> str:
 
 
 def _headline(result: Result) -> str:
-    state = "invalid" if not result.valid else "nothing" if words.nothing(result) else "found"
-    above = {"invalid": "Not a valid bound", "nothing": "No leakage shown", "found": "Valid lower bound"}[state]
-    number = words.relation(result)
-    sign, value = number.rsplit(" ", 1)
+    if not result.valid:
+        state, above = "invalid", "Not a valid bound"
+    elif words.nothing(result):
+        state, above = "nothing", "No leakage shown"
+    else:
+        state = "found"
+        above = (
+            "Lower bound under an assumption" if result.family.name in words.LABELS else "Valid lower bound"
+        )
+    sign, value = words.relation(result).rsplit(" ", 1)
     body = (
-        f'<p class="state">{above}</p><h1><span class="sign">{_plain(sign)}</span> {_plain(value)}</h1>'
-        f'<p class="terms">{_plain(words.terms(result))}</p><p class="meaning">{_plain(words.meaning(result))}</p>'
+        f'<p class="state">{above}</p>'
+        f'<h1><span class="sign">{_plain(sign)}</span> {_plain(value)}</h1>'
+        f'<p class="terms">{_plain(words.terms(result))}</p>'
+        f'<p class="meaning">{_plain(words.meaning(result))}</p>'
     )
     if result.valid:
         caption = (
-            f"Below the mark: every ε that this audit rules out. The percentage under an ε is how often it lets the best "
-            f"guesser be right about one label with two equally likely values: at {words.epsilon(result.epsilon)} it is "
-            f"{words.best_guess(result.epsilon)}, and for a coin 50 %."
+            "Below the mark: every ε that this audit rules out. The percentage under an ε is how often it "
+            "lets the best guesser be right about one label with two equally likely values, δ aside: at "
+            f"{words.epsilon(result.epsilon)} it is {words.best_guess(result.epsilon)}, and for a coin 50 %."
         )
+        if words.nothing(result):
+            caption = "This audit rules out no ε: its guesses do not have to be better than a coin's."
         if result.control is not None:
             caption += f" The second mark is the control, {words.relation(result.control)}."
         body += f"<figure>{charts.gauge(result)}<figcaption>{_plain(caption)}</figcaption></figure>"
@@ -137,51 +149,76 @@ def _rests(result: Result) -> str:
 
 def _assumptions(result: Result) -> str:
     notes = f"<h3>Notes</h3>{_bullets(result.notes)}" if result.notes else ""
-    return _card("What must hold", _bullets(result.assumptions) + notes)
+    return _card(
+        "What must hold" if result.valid else "Read before use", _bullets(result.assumptions) + notes
+    )
 
 
 def _charts(result: Result) -> list[str]:
-    control = [("line control", "control, mean")] if result.control is not None else []
+    control = [("line control", "control, the same")] if result.control is not None else []
     dots = "valid bound of each candidate" if result.valid else "candidates, not bounds"
-    games = f"members, mean ± sd over {result.games:,} games: descriptive"
-    guesses = _legend(("line members", games), ("dot members", dots), ("ring members", "selected"), *control)
-    labels = _legend(("box members", "true labels"), ("box other", "counterfactual labels"))
-    star = words.tau_star(result)
-    found = charts.guesses(result), charts.scores(result), charts.shift(result), charts.reliability(result)
-    main, score, shift, reliable = found
-    shift_note = f"{star[0].upper()}{star[1:]}."
-    shift_body = f"{shift}{_legend(('line members', 'members'), *control)}" if shift else None
-    if shift is None and result.pictures is not None and result.tau_star is None:
-        shift_body = '<p class="empty">Nothing to draw.</p>'
-    return [
-        _card("How many guesses", main and main + guesses),
-        _card("What the attack sees", score and score + labels),
-        _card("How wrong may the reference be?", shift_body, note=shift_note),
-        _card(
+    over = f"mean ± sd over {result.games:,} games" if result.games > 1 else "one game"
+    keys = (
+        ("band members", f"members, {over}: descriptive"),
+        ("dot members", dots),
+        ("ring members", "selected"),
+    )
+    drawn = [
+        ("How many guesses", charts.guesses(result), "", _legend(*keys, *control)),
+        (
+            "What the attack sees",
+            charts.scores(result),
+            "",
+            _legend(("box members", "true labels"), ("box other", "counterfactual labels")),
+        ),
+        (
+            "How wrong may the reference be?",
+            charts.shift(result),
+            _sentence(words.tau_star(result)),
+            _legend(("line members", "members"), *(("line control", "control") for _ in control)),
+        ),
+        (
             "Is the reference calibrated?",
-            reliable,
-            note="On the diagonal its probabilities are right; larger dots hold more rows.",
+            charts.reliability(result),
+            "On the diagonal its probabilities are right; larger dots hold more rows.",
+            "",
         ),
     ]
+    cards = [(title, chart + legend, note) for title, chart, note, legend in drawn if chart]
+    alone = len(cards) if len(cards) % 2 else 0  # the last of an odd number has its row to itself
+    return [
+        _card(title, body, note=note, wide=place == alone)
+        for place, (title, body, note) in enumerate(cards, 1)
+    ]
+
+
+def _sentence(content: str) -> str:
+    return f"{content[0].upper()}{content[1:]}."
 
 
 def _slices(result: Result) -> str:
     if not result.slices:
         return ""
     parts = words.worst_first(result)
-    top = max([part.bound.epsilon for part in parts] + [part.control.epsilon for part in parts if part.control])
+    top = max(bound.epsilon for part in parts for bound in (part.bound, part.control) if bound is not None)
     controls = any(part.control is not None for part in parts)
+
+    def cell(bound: Bound | None, kind: str) -> str:
+        shown = "–" if bound is None else f"{_bar(bound, top, kind)}<b>{words.epsilon(bound.epsilon)}</b>"
+        return f"<td>{shown}</td>"
+
     rows = ""
-    for part in parts:
-        cells = f"<td>{_bar(part.bound, top, 'members')}<b>{words.epsilon(part.bound.epsilon)}</b></td>"
-        if controls:
-            inner = f"{_bar(part.control, top, 'control')}<b>{words.epsilon(part.control.epsilon)}</b>" if part.control else "–"
-            cells += f"<td>{inner}</td>"
+    for part in parts[:MOST_SLICES]:
+        cells = cell(part.bound, "members") + (cell(part.control, "control") if controls else "")
         small = f"{part.bound.canaries:,} rows, {words.accuracy(part.bound)} correct"
-        rows += f'<tr><th scope="row">{_plain(part.value)}<small>{_plain(small)}</small></th>{cells}</tr>'
+        name = f"{_plain(words.slice_name(part))}<small>{_plain(small)}</small>"
+        rows += f'<tr><th scope="row">{name}</th>{cells}</tr>'
     sign = words.sign(tuple(part.bound for part in parts))
-    heads = f'<th scope="col">Slice</th><th scope="col">{sign}</th>' + ('<th scope="col">Control</th>' if controls else "")
+    names = ["Slice", sign, *(["Control"] if controls else [])]
+    heads = "".join(f'<th scope="col">{name}</th>' for name in names)
     table = f'<table class="slices"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+    hidden = len(parts) - MOST_SLICES
+    table += f'<p class="note">… and {hidden:,} more: see the JSON report.</p>' if hidden > 0 else ""
     title = f"Slices by {result.slice_column}" if result.slice_column else "Slices"
     return _card(title, table, note=words.slices_note(result), wide=True, kind="long")
 
@@ -197,6 +234,6 @@ def _reproduce(result: Result) -> str:
         body += f"<p>The command:</p><pre>{_plain(result.command)}</pre>"
     again = words.recompute(result)
     if again:
-        body += f"<p>The number alone, from its counts (γ = {words.small(result.level)}):</p><pre>{_plain(again)}</pre>"
+        body += f"<p>The number alone, from its counts:</p><pre>{_plain(again)}</pre>"
     body += _pairs([("Version", __version__), ("Seed", f"{result.seed}")])
-    return _card("Get it again", body)
+    return _card("Get it again", body, wide=True)

@@ -1,7 +1,8 @@
-"""Scales, axes and marks as inline SVG. Colours are classes of page.css, so that light, dark and print differ."""
+"""Scales, axes and marks as inline SVG. Colours are classes of page.css, for light, dark and print."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ def text(x: float, y: float, content: str, kind: str = "", anchor: str = "middle
 def frame(
     x: Scale, y: Scale, names: tuple[str, str], labels: tuple[Callable[[float], str], Callable[[float], str]]
 ) -> str:
-    """Grid lines, ticks and the axes' names; the y axis is named above its end, to be read without turning."""
+    """Grid lines, ticks and the axes' names; the y axis is named above its end."""
     parts = [
         f'<line class="grid" x1="{LEFT:g}" x2="{RIGHT:g}" y1="{y(v):.1f}" y2="{y(v):.1f}"/>'
         + text(LEFT - 7, y(v) + 4, labels[1](v), "tick", "end")
@@ -127,11 +128,28 @@ def dots(x: Scale, y: Scale, points: Iterable[tuple[float, float]], kind: str, r
     )
 
 
-def callout(x: Scale, y: Scale, point: tuple[float, float], content: str, kind: str) -> str:
-    """A ring round a point and its words, inside the frame, on the side that has room."""
+def callout(x: Scale, y: Scale, point: tuple[float, float], content: str, kind: str, avoid: Points) -> str:
+    """A ring round a point, and its words in the place beside it where the fewest of the other points are."""
     a, b = x(point[0]), y(point[1])
-    anchor = "end" if a > (LEFT + RIGHT) / 2 else "start"
-    place = a + (-10 if anchor == "end" else 10)
-    return f'<circle class="ring {kind}" cx="{a:.1f}" cy="{b:.1f}" r="7"/>' + text(
-        place, max(b - 10, TOP - 2), content, f"callout {kind}", anchor
-    )
+    half = 3.6 * len(content) + 2
+    aside = half + 11
+    places = [
+        (a + dx, b + dy)
+        for dx, dy in ((0, 20), (0, -20), (aside, 0), (-aside, 0), (aside, -14), (-aside, -14))
+    ]
+    inside = [p for p in places if p[0] - half >= LEFT and p[0] + half <= RIGHT and p[1] + 7 < BOTTOM]
+    others = _along([(x(c), y(d)) for c, d in avoid])
+
+    def crowd(place: tuple[float, float]) -> int:
+        return sum(abs(c - place[0]) < half and abs(d - place[1]) < 9 for c, d in others)
+
+    across, down = min(inside or places, key=crowd)
+    ring = f'<circle class="ring {kind}" cx="{a:.1f}" cy="{b:.1f}" r="7"/>'
+    return ring + text(across, down + 4, content, f"callout {kind}")
+
+
+def _along(points: Points) -> Points:
+    """The points, with eight more on the way from each to the next."""
+    steps = [k / 9 for k in range(9)]
+    pairs = itertools.pairwise(points)
+    return points + [(a + t * (c - a), b + t * (d - b)) for (a, b), (c, d) in pairs for t in steps]

@@ -105,7 +105,7 @@ def _control(result: Result) -> list[RenderableType]:
     control = result.control
     if control is None:
         return [_text(words.NO_CONTROL, "yellow")]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("")
     table.add_column("Members", justify="right", style="cyan")
     table.add_column("Control", justify="right", style="yellow")
@@ -126,7 +126,7 @@ def _slices(result: Result) -> list[RenderableType]:
 
     parts = words.worst_first(result)
     controls = any(part.control is not None for part in parts)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("  Slice", no_wrap=True, overflow="ellipsis", max_width=40)
     table.add_column(words.sign(tuple(part.bound for part in parts)), justify="right", style="cyan")
     if controls:
@@ -137,7 +137,7 @@ def _slices(result: Result) -> list[RenderableType]:
     def row(part: Slice) -> list[str | Text]:
         control = [words.epsilon(part.control.epsilon) if part.control else "–"] if controls else []
         bound = part.bound
-        name = Text(f"  {words.clean(part.value)}")
+        name = Text(f"  {words.slice_name(part)}")
         return [name, words.epsilon(bound.epsilon), *control, f"{bound.canaries:,}", words.accuracy(bound)]
 
     for part in parts[:MOST_SLICES]:

@@ -37,20 +37,26 @@ CONTROL = (
     "whatever the same game finds there is an error of the reference."
 )
 DESCRIPTIVE = "Descriptive, not bounds"
-DESCRIPTIVE_NOTE = "They help to compare with published tables. None of them holds with any stated confidence."
-SWEEP = "Gaussian sweep, the paper's rule (mean ± sd over the games)"
+DESCRIPTIVE_NOTE = "For comparison with published tables. None of them holds with any stated confidence."
+PAIRED = {
+    "epsilon": "Gaussian sweep, the paper's rule (mean ± sd over the games)",
+    "epsilon_1pct": "Gaussian ε at 1 % of the rows (mean ± sd over the games)",
+}
 KNOWN = {
-    "epsilon_mean": "Gaussian sweep, the paper's rule (mean over the games)",
-    "epsilon_sd": "Its sd over the games",
     "accuracy": "Accuracy of all guesses (a coin: 0.5)",
     "auc": "AUC of the score (a coin: 0.5)",
 }
-NO_TAU_STAR = "not defined for this selection: the bound holds at the assumed τ alone"
+NO_TAU_STAR = "no τ* for this method: the number stands for the assumed τ alone"
 
 
 def clean(text: object) -> str:
-    """Text from outside, with what a terminal or a page would act on made visible as dots."""
-    return "".join(mark if mark.isprintable() else "·" for mark in str(text))
+    """Text from outside, on one line, with what a terminal or a page would act on made visible as dots."""
+    return "".join(mark if mark.isprintable() else " " if mark.isspace() else "·" for mark in str(text))
+
+
+def slice_name(part: Slice) -> str:
+    """A slice's value, told also where it is empty."""
+    return clean(part.value) if part.value.strip() else "(empty)"
 
 
 def small(value: float) -> str:
@@ -88,7 +94,7 @@ def confidence(value: float) -> str:
 
 
 def epsilon(value: float) -> str:
-    """ε rounded down, the safe side of a lower bound: two places, or two digits below 0.1.
+    """ε rounded down, the safe side of a lower bound: two places, or three below 0.1.
 
     >>> epsilon(1.4389), epsilon(0.29), epsilon(0.02806), epsilon(0.0004)
     ('1.43', '0.29', '0.028', '0')
@@ -99,7 +105,7 @@ def epsilon(value: float) -> str:
         return "∞"
     if value < 0.001:
         return "0"
-    step = "0.01" if value >= 0.1 else "0.001" if value >= 0.01 else "0.0001"
+    step = "0.01" if value >= 0.1 else "0.001"
     return str(Decimal(str(float(value))).quantize(Decimal(step), ROUND_FLOOR))
 
 
@@ -136,8 +142,8 @@ def meaning(bound: Bound, who: str = "sees this model") -> str:
     """One plain sentence or two on what the number says."""
     if not bound.valid:
         return (
-            "The count behind this number was chosen after looking at the answers, or no proof covers it. It may lie "
-            "above the true ε: compare it with published tables, and do not quote it as a bound."
+            "The count behind this number was chosen after looking at the answers, or no proof covers it. "
+            "It may lie above the true ε: compare it with published tables, and do not quote it as a bound."
         )
     if nothing(bound):
         return (
@@ -145,16 +151,17 @@ def meaning(bound: Bound, who: str = "sees this model") -> str:
             "a stronger attack, more rows or a better reference may still find a leak."
         )
     odds = percent(1 - bound.confidence, 3)
+    mechanism = MECHANISMS.get(bound.family.name, "(ε, δ)-private")
     return (
-        f"An attacker who {who} must be granted at least this much. If training were "
-        f"{MECHANISMS.get(bound.family.name, '(ε, δ)-private')} with a smaller ε, guesses this good would come up in "
-        f"at most {odds} of audits, provided that the assumptions below hold."
+        f"An attacker who {who} must be granted at least this much. If training were {mechanism} with a "
+        f"smaller ε, guesses this good would come up in at most {odds} of audits, provided that the "
+        "assumptions below hold."
     )
 
 
 def best_guess(value: float) -> str:
     """e^ε/(1+e^ε), the accuracy that ε permits on one label with two equally likely values."""
-    return percent(1 / (1 + math.exp(-value)), 1 if value > 4.5 else 0)
+    return percent(1 / (1 + math.exp(-value)), 1 if value > 5.5 else 0)
 
 
 def accuracy(bound: Bound) -> str:
@@ -169,7 +176,7 @@ def tau_star(bound: Bound) -> str:
     if bound.tau_star is None:
         return NO_TAU_STAR
     if nothing(bound):
-        return f"{small(bound.tau_star)}: there is no finding to explain away"
+        return "there is no finding that a wrong reference could explain away"
     return (
         f"the finding dies if the reference is off by more than τ* = {small(bound.tau_star)} on average "
         "(total variation)"
@@ -179,7 +186,7 @@ def tau_star(bound: Bound) -> str:
 def facts(bound: Bound) -> list[tuple[str, str]]:
     """What every bound rests on, as name and value."""
     share = f" ({percent(bound.guesses / bound.canaries, 3)} of the rows)" if bound.canaries else ""
-    exact = ": the reference is taken to be exact" if bound.tau == 0 else ": the reference is off by at most this"
+    exact = "the reference is taken to be exact" if bound.tau == 0 else "the reference is off by at most this"
     rows = [
         ("Rows audited", f"{bound.canaries:,}"),
         ("Guesses made", f"{bound.guesses:,}{share}"),
@@ -187,18 +194,23 @@ def facts(bound: Bound) -> list[tuple[str, str]]:
         ("Trade-off", FAMILIES.get(bound.family.name, bound.family.name)),
     ]
     if bound.mu is not None:
-        rows.append(("Rejected", f"μ-GDP with μ = {epsilon(bound.mu)} ({LABELS['gaussian']})"))
+        rejected = f"μ-GDP with μ = {epsilon(bound.mu)} ({LABELS['gaussian']})"
+        rows.append(
+            ("Rejected", rejected) if bound.valid else ("Mean μ", f"{plain_number(bound.mu, 2)}, not a bound")
+        )
     return [
         *rows,
-        ("Shift assumed", f"τ = {small(bound.tau)}{exact}"),
+        ("Shift assumed", f"τ = {small(bound.tau)}: {exact}"),
         ("Shift tolerated", tau_star(bound)),
     ]
 
 
 def setting(result: Result) -> list[tuple[str, str]]:
     """How the audit was run, as name and value."""
-    games = f"{result.games:,}" + (f", {result.combination}" if result.combination else "")
-    level = f"evaluated at γ = {small(result.level)}, after corrections"
+    combined = result.valid and result.games > 1 and result.combination
+    games = f"{result.games:,}, {combined}" if combined else f"{result.games:,}"
+    corrected = result.level < (1 - result.confidence) * (1 - 1e-9)
+    level = f"evaluated at γ = {small(result.level)}" + (", after corrections" if corrected else "")
     rows = [
         ("Games", games),
         ("Attack", result.attack),
@@ -211,16 +223,22 @@ def setting(result: Result) -> list[tuple[str, str]]:
 
 
 def descriptive(result: Result) -> list[tuple[str, str]]:
-    """The numbers that are no bounds, as name and value; mean and sd on one line."""
-    numbers = dict(result.descriptive)
-    rows: list[tuple[str, str]] = []
-    if "epsilon_mean" in numbers and "epsilon_sd" in numbers:
-        mean, sd = numbers.pop("epsilon_mean"), numbers.pop("epsilon_sd")
-        rows.append((SWEEP, f"{plain_number(mean, 2)} ± {plain_number(sd, 2)}"))
-    return rows + [
-        (KNOWN.get(name, clean(name).replace("_", " ").capitalize()), plain_number(value, 3))
-        for name, value in numbers.items()
-    ]
+    """The numbers that are no bounds, as name and value; a mean and its sd on one line."""
+    numbers = result.descriptive
+    rows = []
+    for name, value in numbers.items():
+        stem = name.removesuffix("_mean").removesuffix("_sd")
+        paired = {f"{stem}_mean", f"{stem}_sd"} <= set(numbers)
+        if paired and name.endswith("_mean"):
+            text = f"{plain_number(value, 2)} ± {plain_number(numbers[f'{stem}_sd'], 2)}"
+            rows.append((PAIRED.get(stem, f"{_spoken(stem)} (mean ± sd)"), text))
+        elif not (paired and name.endswith("_sd")):
+            rows.append((KNOWN.get(name, _spoken(name)), plain_number(value, 3)))
+    return rows
+
+
+def _spoken(name: str) -> str:
+    return clean(name).replace("_", " ").capitalize()
 
 
 def plain_number(value: float, places: int) -> str:
@@ -248,20 +266,18 @@ def slices_note(result: Result) -> str:
 def recompute(result: Result) -> str | None:
     """The line that gives the number again from its counts; None where counts alone cannot."""
     family = result.family
-    if not result.valid or (result.tau_star is None and family.name != "steinke"):  # an e-process reads every rank
+    ranks = result.tau_star is None and family.name != "steinke"  # an e-process reads every rank
+    if ranks or not result.valid:
         return None
-    level = f"{1 - result.level:.10g}"
-    counts = (result.canaries, result.guesses, result.correct)
-    if family.name not in ("approx", "pure", "gaussian", "laplace"):
-        m, guesses, correct = counts
-        shift = f", tau={result.tau:g}" if result.tau else ""
-        return (
-            f"bystander.bound(canaries={m}, guesses={guesses}, correct={correct}, confidence={level}, "
-            f"family={family!r}{shift})"
-        )
-    delta = "" if family.name == "pure" else f" --delta {small(family.delta)}"
-    shift = f" --tau {result.tau:.10g}" if result.tau else ""
-    return (
-        "bystander bound --canaries {} --guesses {} --correct {}".format(*counts)
-        + f" --confidence {level} --family {family.name}{delta}{shift}"
-    )
+    parts = [
+        "bystander bound",
+        f"--canaries {result.canaries} --guesses {result.guesses} --correct {result.correct}",
+        f"--confidence {1 - result.level:.10g} --family {family.name}",
+    ]
+    if family.name == "rr":
+        parts.append(f"--classes {family.constant:g}")
+    elif family.name != "pure":
+        parts.append(f"--delta {family.delta:.10g}")
+    if result.tau:
+        parts.append(f"--tau {result.tau:.10g}")
+    return " ".join(parts)

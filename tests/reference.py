@@ -1,0 +1,196 @@
+"""Naive twins: what the library computes fast, computed slowly and obviously right. Nothing here imports it."""
+
+import bisect
+import itertools
+import math
+
+import numpy as np
+from scipy import optimize, stats
+
+MASK = 2**64 - 1
+GOLDEN = 0x9E3779B97F4A7C15
+TIE = 0xD1B54A32D192ED03
+
+# ---------------------------------------------------------------- trade-off functions: (α, parameter, constant) → f
+
+
+def approx(alpha, epsilon, delta):
+    return max(0.0, 1 - delta - math.exp(epsilon) * alpha, math.exp(-epsilon) * (1 - delta - alpha))
+
+
+def pure(alpha, epsilon, _):
+    return approx(alpha, epsilon, 0.0)
+
+
+def gaussian(alpha, mu, _):
+    return float(stats.norm.cdf(stats.norm.isf(alpha) - mu))
+
+
+def laplace(alpha, mu, _):
+    if alpha < math.exp(-mu) / 2:
+        return 1 - math.exp(mu) * alpha
+    return math.exp(-mu) / (4 * alpha) if alpha <= 0.5 else math.exp(-mu) * (1 - alpha)
+
+
+def response(alpha, epsilon, classes):
+    total = math.exp(epsilon) + classes - 1
+    p, q = math.exp(epsilon) / total, 1 / total
+    return float(np.interp(alpha, [0, q, 1 - p, 1], [1, 1 - p, q, 0]))
+
+
+def inverse(f, r, parameter, constant):
+    """f⁻¹(1 − r): the smallest α with f(α) ≤ 1 − r, by a root of f itself."""
+
+    def gap(alpha):
+        return f(alpha, parameter, constant) - (1 - r)
+
+    if gap(0.0) <= 0:
+        return 0.0
+    return optimize.brentq(gap, 0.0, 1.0, xtol=1e-15, rtol=1e-15, maxiter=500) if gap(1.0) < 0 else 1.0
+
+
+def gaussian_epsilon(mu, delta):
+    """The root of δ(ε) of μ-GDP, with scipy.stats."""
+
+    def gap(epsilon):
+        tail = stats.norm.cdf(-epsilon / mu + mu / 2)
+        return tail - math.exp(epsilon + stats.norm.logcdf(-epsilon / mu - mu / 2)) - delta
+
+    return optimize.brentq(gap, 0, mu * mu + 20 * mu, xtol=1e-13) if mu > 0 and gap(0.0) > 0 else 0.0
+
+
+# ---------------------------------------------------------------- bounds
+
+
+def algorithm3(f, parameter, constant, m, guesses, correct, gamma, before=0.0, after=0.0, inv=inverse):
+    """True where f cannot explain `correct` of `guesses` right answers among m rows."""
+    r, h = gamma * correct / m, gamma * (guesses - correct) / m
+    for i in range(correct - 1, -1, -1):
+        if r + h >= guesses / m:
+            return True
+        shifted = inv(f, r - before, parameter, constant) if r > before else 0.0
+        new = max(h, shifted - after)
+        r, h = r + i / (guesses - i) * (new - h), new
+    return r + h >= guesses / m
+
+
+def steinke_p_value(epsilon, delta, m, guesses, correct):
+    """Theorem 5.2 of Steinke, Nasr and Jagielski (2023)."""
+    law = stats.binom(guesses, 1 / (1 + math.exp(-epsilon)))
+    beta = law.sf(correct - 1)
+    steps = [law.pmf(np.arange(correct - i, correct)).sum() / i for i in range(1, correct + 1)]
+    return min(1.0, beta + 2 * m * delta * max(steps, default=0.0))
+
+
+def largest(rejects):
+    """The largest rejected parameter, by halving."""
+    if not rejects(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while rejects(high):
+        low, high = high, 2 * high
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejects(middle) else (low, middle)
+    return low
+
+
+def exact_binomial(guesses, correct, gamma):
+    """ε = logit(BetaInv(γ; c, c' − c + 1)), the bound for pure ε."""
+    if correct == 0:
+        return 0.0
+    p = stats.beta.ppf(gamma, correct, guesses - correct + 1)
+    return max(0.0, math.log(p / (1 - p)))
+
+
+def e_process(rights, gamma):
+    """sup{ε : sup_t M_t ≥ 1/γ}, M_t as a product over the guesses one by one."""
+    bets = [0.04 * 60 ** (k / 7) for k in range(8)]
+
+    def peak(epsilon):
+        q = 1 / (1 + math.exp(-epsilon))
+        probabilities = [1 / (1 + math.exp(-epsilon - d)) for d in bets]
+        wealth, best = [1.0] * 8, 0.0
+        for right in rights:
+            wealth = [
+                w * (p / q if right else (1 - p) / (1 - q)) for w, p in zip(wealth, probabilities, strict=True)
+            ]
+            best = max(best, sum(wealth) / 8)
+        return best
+
+    return largest(lambda epsilon: peak(epsilon) >= 1 / gamma)
+
+
+# ---------------------------------------------------------------- the game
+
+
+def mix(x):
+    """SplitMix64's finalizer."""
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    return x ^ (x >> 31)
+
+
+def answers(seed, game, keys, labels, reference, scores):
+    """Of one game, ((|score|, tie), right?) of every row, the strongest first."""
+    game_key = mix((mix((seed + 1) & MASK) + (game + 1) * GOLDEN) & MASK)
+    rows = []
+    for key, label, law, score in zip(keys, labels, reference, scores, strict=True):
+        h = mix((int(key) + game_key) & MASK)
+        b, shown = h & 1, int(label)
+        if b:
+            cumulative = [*itertools.accumulate(law.tolist())][:-1]
+            shown = bisect.bisect_right(cumulative, (h >> 11) * 2.0**-53)
+        guess_true = score[shown] > 0
+        rows.append(((abs(float(score[shown])), mix(h ^ TIE) >> 32), guess_true == (b == 0)))
+    return sorted(rows, key=lambda row: row[0], reverse=True)
+
+
+def count(rows, cut):
+    """How many of the `cut` strongest are right; of rows equal in all across the cut, none is guessed."""
+    while 0 < cut < len(rows) and rows[cut - 1][0] == rows[cut][0]:
+        cut -= 1
+    return sum(right for _, right in rows[:cut])
+
+
+def counts(seed, games, keys, labels, reference, scores, cuts):
+    """(games, cuts): the counts of several games."""
+    played = [answers(seed, g, keys, labels, reference, scores) for g in range(games)]
+    return np.array([[count(rows, cut) for cut in cuts] for rows in played])
+
+
+def auc(labels, reference, scores):
+    """P(a true label's score beats a counterfactual label's), ties counting half, by all pairs."""
+    won = 0.0
+    for i, label in enumerate(labels):
+        mine = scores[i, label]
+        won += sum(
+            reference[j, k] * ((mine > scores[j, k]) + 0.5 * (mine == scores[j, k]))
+            for j, k in np.ndindex(scores.shape)
+        )
+    return won / (len(labels) * reference.sum())
+
+
+# ---------------------------------------------------------------- randomized response in closed form
+
+
+def response_sim(epsilon, classes):
+    """SIM ε of k-ary randomized response under the uniform imputed label."""
+    total = math.exp(epsilon) + classes - 1
+    return max(math.log(classes * math.exp(epsilon) / total), math.log(total / classes))
+
+
+def response_for_sim(sim, classes):
+    """The replacement ε whose SIM ε is this."""
+    return optimize.brentq(lambda epsilon: response_sim(epsilon, classes) - sim, 0, 30, xtol=1e-13)
+
+
+def response_accuracy(epsilon, fraction):
+    """Binary, flat: the accuracy of the likelihood ratio's strongest guesses, infinitely many rows.
+
+    Rows shown another label than the released one (share ¼ + q/2) come first, right with ½/(½ + q).
+    """
+    p, q = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
+    strong = 0.25 + q / 2
+    first = min(fraction, strong)
+    return (first * 0.5 / (0.5 + q) + (fraction - first) * p / (p + 0.5)) / fraction
