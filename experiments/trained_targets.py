@@ -193,11 +193,16 @@ def randomized(labels: Labels, epsilon: float, classes: int = 2) -> Labels:
 _flights = cache(_data.flights)
 
 
-def _late(split: Callable[[int], Parts] = thirds, epsilon: float | None = None, **settings: Any) -> Target:
+def _late(
+    split: Callable[[int], Parts] = thirds,
+    epsilon: float | None = None,
+    without: tuple[str, ...] = (),
+    **settings: Any,
+) -> Target:
     """Is a flight more than 15 minutes late? `settings` are the target's alone."""
     table = _flights()
     labels = (table["arr_delay"] > 15).to_numpy(np.int32)
-    frame = table.drop(columns="arr_delay")
+    frame = table.drop(columns=["arr_delay", *without])
     return Target(
         labels,
         split(len(table)),
@@ -205,7 +210,7 @@ def _late(split: Callable[[int], Parts] = thirds, epsilon: float | None = None, 
         target=boosted(frame, **settings),
         columns={"carrier": table["carrier"]},
         shown=None if epsilon is None else randomized(labels, epsilon),
-        notes={"catboost": PAPER | settings, "randomized_response_epsilon": epsilon},
+        notes={"catboost": PAPER | settings, "randomized_response_epsilon": epsilon, "without": without},
     )
 
 
@@ -215,8 +220,12 @@ def flights_random() -> Target:
 
 
 def flights_time() -> Target:
-    """January to June for the reference, the later months for target and control: a real shift."""
-    return _late(earlier_later)
+    """January to June for the reference, the later months for target and control: a real shift.
+
+    Without the date, which lies outside all that the reference has seen (with it, the reference's log-loss is
+    .63, above a constant's .53).
+    """
+    return _late(earlier_later, without=("month", "day"))
 
 
 def flights_rr2() -> Target:
@@ -246,7 +255,7 @@ def _sentiment(reference: Callable[[Any], Fit] | None = None) -> Target:
     table = _data.tweets()
     words = TfidfVectorizer(max_features=10_000, sublinear_tf=True, dtype=np.float32, ngram_range=(1, 2))
     features = words.fit_transform(table["text"]).tocsr()
-    settings = {"hidden_layer_sizes": (128, 32), "max_iter": 4, "batch_size": 200, "alpha": 1e-5}
+    settings = {"hidden_layer_sizes": (128, 32), "max_iter": 2, "batch_size": 200, "alpha": 1e-5}
     target = perceptron(features, **settings)
     return Target(
         table["label"].to_numpy(np.int32),
@@ -265,7 +274,7 @@ def tweets_mlp() -> Target:
 
 def tweets_mlp_lr() -> Target:
     """The same target beside a logistic regression, which is better calibrated on rows it has not seen."""
-    return _sentiment(partial(linear, C=1.0))
+    return _sentiment(partial(linear, C=2.0))
 
 
 def cifar10_cnn() -> Target:
@@ -312,7 +321,7 @@ def make(name: str, folder: Path) -> dict[str, Any]:
         predict = fit(rows, labels[rows], SEEDS[model])
         seconds[model] = round(time.perf_counter() - start, 1)
         for part, asked in parts.items():
-            logs[part][model] = predict(asked)
+            logs[part][model] = predict(asked).astype(np.float64)
     for part, rows in parts.items():
         pq.write_table(as_table(spec, rows, logs[part]), folder / f"{part}.parquet", compression="zstd")
     quality = {
@@ -322,7 +331,7 @@ def make(name: str, folder: Path) -> dict[str, Any]:
     }
     info = {
         "name": name,
-        "about": (TARGETS[name].__doc__ or "").strip(),
+        "about": (TARGETS[name].__doc__ or "").strip().partition("\n")[0],
         "reference_rows": len(spec.parts.reference),
         **quality,
         "train_seconds": seconds,

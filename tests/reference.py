@@ -131,9 +131,8 @@ def mix(x):
     return x ^ (x >> 31)
 
 
-def answers(seed, game, keys, labels, reference, scores):
+def answers(game_key, keys, labels, reference, scores):
     """Of one game, ((|score|, tie), right?) of every row, the strongest first."""
-    game_key = mix((mix((seed + 1) & MASK) + (game + 1) * GOLDEN) & MASK)
     rows = []
     for key, label, law, score in zip(keys, labels, reference, scores, strict=True):
         h = mix((int(key) + game_key) & MASK)
@@ -153,10 +152,44 @@ def count(rows, cut):
     return sum(right for _, right in rows[:cut])
 
 
-def counts(seed, games, keys, labels, reference, scores, cuts):
-    """(games, cuts): the counts of several games."""
-    played = [answers(seed, g, keys, labels, reference, scores) for g in range(games)]
-    return np.array([[count(rows, cut) for cut in cuts] for rows in played])
+def sketch_bin(size):
+    """128 bins to the octave of |score| as float32 truncates it, from 2⁻²⁴ to 2⁸; all beyond in the end bins."""
+    size = float(np.float32(size))
+    if size < 2.0**-24:
+        return 0
+    octave = math.floor(math.log2(size))
+    return min(4095, (octave + 24) * 128 + int((size / 2.0**octave - 1) * 128))
+
+
+def sketched(game_key, rows, cuts):
+    """The count at each cut, where the order inside a bin of |score| is random: drawn by the key and the cut."""
+    bins = {}
+    for (size, _), right in rows:
+        bins.setdefault(sketch_bin(size), []).append(right)
+    out, seen, good, todo = [], 0, 0, list(cuts)
+    for number in sorted(bins, reverse=True):
+        size, hits = len(bins[number]), sum(bins[number])
+        while todo and todo[0] <= seen + size:
+            cut = todo.pop(0)
+            need = cut - seen
+            taken = hypergeometric((mix(game_key ^ mix(cut)) >> 11) * 2.0**-53, size, hits, need)
+            out.append(good + taken)
+            seen, good, size, hits = cut, good + taken, size - need, hits - taken
+        seen, good = seen + size, good + hits
+    return out
+
+
+def hypergeometric(u, size, good, need):
+    """Inversion that adds up probabilities from the mode outwards: mode, mode + 1, mode − 1, …"""
+    law = stats.hypergeom(size, good, need)
+    low, high = max(0, need - size + good), min(need, good)
+    mode = min(high, max(low, (need + 1) * (good + 1) // (size + 2)))
+    steps = itertools.chain.from_iterable((mode + d, mode - d) for d in range(1, size + 1))
+    for k in [mode, *(k for k in steps if low <= k <= high)]:
+        u -= law.pmf(k)
+        if u < 0:
+            return k
+    return mode
 
 
 def auc(labels, reference, scores):

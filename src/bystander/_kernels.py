@@ -25,12 +25,38 @@ def normal_quantile(p):  # type: ignore[no-untyped-def]
     q = p - 0.5
     if abs(q) <= 0.425:
         r = 0.180625 - q * q
-        num = (((((((2.5090809287301226727e3 * r + 3.3430575583588128105e4) * r + 6.7265770927008700853e4) * r
-                   + 4.5921953931549871457e4) * r + 1.3731693765509461125e4) * r + 1.9715909503065514427e3) * r
-                + 1.3314166789178437745e2) * r + 3.3871328727963666080e0)
-        den = (((((((5.2264952788528545610e3 * r + 2.8729085735721942674e4) * r + 3.9307895800092710610e4) * r
-                   + 2.1213794301586595867e4) * r + 5.3941960214247511077e3) * r + 6.8718700749205790830e2) * r
-                + 4.2313330701600911252e1) * r + 1.0)
+        num = (
+            (
+                (
+                    (
+                        ((2.5090809287301226727e3 * r + 3.3430575583588128105e4) * r + 6.7265770927008700853e4) * r
+                        + 4.5921953931549871457e4
+                    )
+                    * r
+                    + 1.3731693765509461125e4
+                )
+                * r
+                + 1.9715909503065514427e3
+            )
+            * r
+            + 1.3314166789178437745e2
+        ) * r + 3.3871328727963666080e0
+        den = (
+            (
+                (
+                    (
+                        ((5.2264952788528545610e3 * r + 2.8729085735721942674e4) * r + 3.9307895800092710610e4) * r
+                        + 2.1213794301586595867e4
+                    )
+                    * r
+                    + 5.3941960214247511077e3
+                )
+                * r
+                + 6.8718700749205790830e2
+            )
+            * r
+            + 4.2313330701600911252e1
+        ) * r + 1.0
         return q * num / den
     tail = p if q < 0 else 1.0 - p
     if tail <= 0.0:
@@ -38,20 +64,76 @@ def normal_quantile(p):  # type: ignore[no-untyped-def]
     r = math.sqrt(-math.log(tail))
     if r <= 5.0:
         r -= 1.6
-        num = (((((((7.74545014278341407640e-4 * r + 2.27238449892691845833e-2) * r + 2.41780725177450611770e-1) * r
-                   + 1.27045825245236838258e0) * r + 3.64784832476320460504e0) * r + 5.76949722146069140550e0) * r
-                + 4.63033784615654529590e0) * r + 1.42343711074968357734e0)
-        den = (((((((1.05075007164441684324e-9 * r + 5.47593808499534494600e-4) * r + 1.51986665636164571966e-2) * r
-                   + 1.48103976427480074590e-1) * r + 6.89767334985100004550e-1) * r + 1.67638483018380384940e0) * r
-                + 2.05319162663775882187e0) * r + 1.0)
+        num = (
+            (
+                (
+                    (
+                        ((7.74545014278341407640e-4 * r + 2.27238449892691845833e-2) * r + 2.41780725177450611770e-1)
+                        * r
+                        + 1.27045825245236838258e0
+                    )
+                    * r
+                    + 3.64784832476320460504e0
+                )
+                * r
+                + 5.76949722146069140550e0
+            )
+            * r
+            + 4.63033784615654529590e0
+        ) * r + 1.42343711074968357734e0
+        den = (
+            (
+                (
+                    (
+                        ((1.05075007164441684324e-9 * r + 5.47593808499534494600e-4) * r + 1.51986665636164571966e-2)
+                        * r
+                        + 1.48103976427480074590e-1
+                    )
+                    * r
+                    + 6.89767334985100004550e-1
+                )
+                * r
+                + 1.67638483018380384940e0
+            )
+            * r
+            + 2.05319162663775882187e0
+        ) * r + 1.0
     else:
         r -= 5.0
-        num = (((((((2.01033439929228813265e-7 * r + 2.71155556874348757815e-5) * r + 1.24266094738807843860e-3) * r
-                   + 2.65321895265761230930e-2) * r + 2.96560571828504891230e-1) * r + 1.78482653991729133580e0) * r
-                + 5.46378491116411436990e0) * r + 6.65790464350110377720e0)
-        den = (((((((2.04426310338993978564e-15 * r + 1.42151175831644588870e-7) * r + 1.84631831751005468180e-5) * r
-                   + 7.86869131145613259100e-4) * r + 1.48753612908506148525e-2) * r + 1.36929880922735805310e-1) * r
-                + 5.99832206555887937690e-1) * r + 1.0)
+        num = (
+            (
+                (
+                    (
+                        ((2.01033439929228813265e-7 * r + 2.71155556874348757815e-5) * r + 1.24266094738807843860e-3)
+                        * r
+                        + 2.65321895265761230930e-2
+                    )
+                    * r
+                    + 2.96560571828504891230e-1
+                )
+                * r
+                + 1.78482653991729133580e0
+            )
+            * r
+            + 5.46378491116411436990e0
+        ) * r + 6.65790464350110377720e0
+        den = (
+            (
+                (
+                    (
+                        ((2.04426310338993978564e-15 * r + 1.42151175831644588870e-7) * r + 1.84631831751005468180e-5)
+                        * r
+                        + 7.86869131145613259100e-4
+                    )
+                    * r
+                    + 1.48753612908506148525e-2
+                )
+                * r
+                + 1.36929880922735805310e-1
+            )
+            * r
+            + 5.99832206555887937690e-1
+        ) * r + 1.0
     return -num / den if q < 0 else num / den
 
 
@@ -87,8 +169,13 @@ def steinke_p_value(epsilon, delta, m, guesses, correct):  # type: ignore[no-unt
     """Pr[at least `correct` of `guesses`] ≤ β + 2mδ·α (Steinke et al. 2023, Theorem 5.2)."""
     log_q, log_p = -math.log1p(math.exp(-epsilon)), -epsilon - math.log1p(math.exp(-epsilon))
     odds = math.exp(-epsilon)  # (1 − q)/q
-    start = (math.lgamma(guesses + 1.0) - math.lgamma(correct + 1.0) - math.lgamma(guesses - correct + 1.0)
-             + correct * log_q + (guesses - correct) * log_p)
+    start = (
+        math.lgamma(guesses + 1.0)
+        - math.lgamma(correct + 1.0)
+        - math.lgamma(guesses - correct + 1.0)
+        + correct * log_q
+        + (guesses - correct) * log_p
+    )
     beta, mass = 0.0, math.exp(start)
     for v in range(correct, guesses + 1):
         beta += mass
@@ -168,7 +255,7 @@ def mix64(x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def tally_binary(games, keys, labels, thresholds, codes, bins):  # type: ignore[no-untyped-def]
-    """Play every game on a batch of binary rows: bit, label, score, guess, and into the sketch, in one pass.
+    """Play every game on a batch of binary rows: bit, label, score, guess, sketch, in one pass.
 
     The row's hash under the game's key gives the bit b and the counterfactual label. `codes` holds, for each label that
     may be shown, the bin of its |score| and in the lowest bit the guess "true label". `bins` counts rows in its low and
@@ -219,10 +306,15 @@ def hypergeometric(u, size, good, need):  # type: ignore[no-untyped-def]
     mode = int((need + 1.0) * (good + 1.0) / (size + 2.0))
     mode = min(high, max(low, mode))
     log_mass = (
-        math.lgamma(good + 1.0) - math.lgamma(mode + 1.0) - math.lgamma(good - mode + 1.0)
-        + math.lgamma(size - good + 1.0) - math.lgamma(need - mode + 1.0)
+        math.lgamma(good + 1.0)
+        - math.lgamma(mode + 1.0)
+        - math.lgamma(good - mode + 1.0)
+        + math.lgamma(size - good + 1.0)
+        - math.lgamma(need - mode + 1.0)
         - math.lgamma(size - good - need + mode + 1.0)
-        - math.lgamma(size + 1.0) + math.lgamma(need + 1.0) + math.lgamma(size - need + 1.0)
+        - math.lgamma(size + 1.0)
+        + math.lgamma(need + 1.0)
+        + math.lgamma(size - need + 1.0)
     )
     up = down = math.exp(log_mass)
     u -= up

@@ -80,9 +80,7 @@ def _reading(name: str, kind: str) -> Iterator[None]:
     except PermissionError:
         raise InputError(f"{name} may not be read: check its permissions") from None
     except Exception as error:  # a damaged file makes its reader raise nearly anything
-        raise InputError(
-            f"{name} cannot be read as {kind}: check that it is whole ({_line(error)})"
-        ) from None
+        raise InputError(f"{name} cannot be read as {kind}: check that it is whole ({_line(error)})") from None
 
 
 # ---------------------------------------------------------------- files
@@ -91,9 +89,7 @@ def _reading(name: str, kind: str) -> Iterator[None]:
 def find(data: Data) -> tuple[list[Source], str]:
     """The tables behind files, folders, globs and URLs, and one short name for all of them."""
     if not isinstance(data, (str, os.PathLike, Sequence)):
-        raise InputError(
-            f"data is {shown(data)}: give a file, folder, glob or URL as text or a path, or a list"
-        )
+        raise InputError(f"data is {shown(data)}: give a file, folder, glob or URL as text or a path, or a list")
     items = [data] if isinstance(data, (str, os.PathLike)) else list(data)
     if not items:
         raise InputError("no data files are given: name a file, folder, glob or URL")
@@ -160,9 +156,7 @@ def _expand(text: str) -> list[tuple[str, Any, str]]:
             infos = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
             start = len(path.rstrip("/")) + 1
             found = sorted(
-                i.path
-                for i in infos
-                if i.type == fs.FileType.File and _suffix(i.path) and _counts(i.path[start:])
+                i.path for i in infos if i.type == fs.FileType.File and _suffix(i.path) and _counts(i.path[start:])
             )
         if not found:
             raise InputError(f"{name} is a folder without Parquet, CSV or Arrow files: check the path")
@@ -272,9 +266,7 @@ def _parse(name: str, column: str, texts: Any) -> Any:
     values: list[float | None] = []
     for row, text in enumerate(texts.to_pylist()):
         try:
-            values.append(
-                None if text is None else words[text.lower()] if text.lower() in words else float(text)
-            )
+            values.append(None if text is None else words[text.lower()] if text.lower() in words else float(text))
         except ValueError:
             raise at(name, column, row, text, "give a number") from None
     return pa.chunked_array([pa.array(values, pa.float64())])
@@ -368,9 +360,7 @@ def column(value: Any, name: str, source: str, number: bool) -> Any:
             raise at(source, name, odd, entries[odd], "give a number") from None
         if number and not any(isinstance(entry, (list, tuple, np.ndarray)) for entry in entries):
             return pa.array(np.array(entries, np.float64))  # 0, True and 1.0 in one list
-        raise InputError(
-            f"{source}, column {name!r} mixes types: give values of one type ({_line(error)})"
-        ) from None
+        raise InputError(f"{source}, column {name!r} mixes types: give values of one type ({_line(error)})") from None
 
 
 def _odd(entry: object) -> bool:

@@ -21,7 +21,9 @@ _REFERENCE_KNOTS = np.array([0.005, 0.05, 0.2, 0.5, 0.8, 0.95, 0.995])
 class Attack(Protocol):
     """How the attacker scores the label it is shown."""
 
-    share: float  # of the rows it must be fitted on before the game; these are not audited
+    @property
+    def share(self) -> float:
+        """The share of the rows that it is fitted on before the game; these are not audited."""
 
     @property
     def name(self) -> str:

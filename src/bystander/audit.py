@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bystander import pictures
 from bystander._keys import mix64
@@ -17,10 +16,11 @@ from bystander.attacks import Attack, LogRatio
 from bystander.bound import as_shift, shift_assumption
 from bystander.counts import Tally
 from bystander.engines import local
-from bystander.games.label import prepare
+from bystander.games.label import game_keys, play_exactly
 from bystander.records import Columns, Records, from_arrays, from_files, from_frame
 from bystander.result import Bound, Result, Slice
 from bystander.selection import EProcess, Grid, Quantile, Question, Selection
+from bystander.summary import Job, Summary
 from bystander.tradeoff import ApproxDP, Family, Gaussian, Pure, Shift
 
 Progress = Callable[[str, int, int], None]
@@ -36,14 +36,18 @@ class Plan:
     question: Question
     games: int
     seed: int
+    exact: bool
     progress: Progress | None
 
-    def play(self, what: str, records: Records, scores: NDArray[np.float64], cuts: tuple[int, ...]) -> Tally:
-        """Play the games on these rows."""
-        tell = self.progress
-        todo = len(records) * self.games
-        step = None if tell is None else lambda rows: tell(what, rows, todo)
-        return local.play(prepare(records, scores), cuts, games=self.games, seed=self.seed, progress=step)
+    def job(self, **more: Any) -> Job:
+        """What is done with each row."""
+        return Job(self.attack, game_keys(self.seed, self.games), share=self.attack.share, **more)
+
+    def run(self, what: str, records: Records, job: Job) -> Summary:
+        """Do a job on rows in memory."""
+        tell, todo = self.progress, len(records) * max(1, len(job.games))
+        step = None if tell is None else lambda done: tell(what, done, todo)
+        return local.add_up(job, local.batches(records), step)
 
 
 def audit(
@@ -66,6 +70,7 @@ def audit(
     games: int = 100,
     seed: int = 0,
     canaries: int | None = None,
+    exact: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Measure from below how much a model's predictions give away of its training labels.
@@ -73,7 +78,8 @@ def audit(
     Without `data`, labels, target and reference are arrays or series of one value a row: `target` and `reference`
     the probability of label 1, or one column a class. With `data` (files, a folder, a glob, a URL, or any data frame
     that narwhals knows) they name its columns. `control` holds the same of rows that the target did not train on:
-    more data, or a mapping with `labels`, `target` and `reference` (and `id`, `slice`).
+    more data, or a mapping with `labels`, `target` and `reference` (and `id`, `slice`). `exact` sorts scores exactly
+    where the sketch orders those within 0.8 % of each other at random.
 
     >>> import numpy as np
     >>> from bystander import audit
@@ -91,33 +97,36 @@ def audit(
     family = (Pure() if isinstance(selection, EProcess) else ApproxDP()) if family is None else family
     confidence = fraction("confidence", confidence)
     question = Question(family, as_shift(tau), members.classes, 1 - confidence, combination or Quantile())
-    plan = Plan(
-        attack or LogRatio(), selection, question, whole("games", games, 1, 1_000_000), whole("seed", seed, 0), progress
-    )
-
-    rows, fitting = _split(members, plan.attack.share, canaries)
-    if len(fitting):
-        plan = replace(plan, attack=plan.attack.fit(fitting.labels, fitting.target, fitting.reference))
-    result = _one("members", rows, plan)
-    notes = (*_notes(rows), *((f"{len(fitting):,} rows fitted the attack and are not audited.",) * bool(len(fitting))))
-    beside = None if others is None else _one("control", others, plan)
+    chosen: Attack = LogRatio() if attack is None else attack
+    games, seed = whole("games", games, 1, 1_000_000), whole("seed", seed, 0)
+    plan = Plan(chosen, selection, question, games, seed, exact, progress)
+    if canaries is not None:
+        members = _subset(members, canaries)
+    plan, fitted = _fit(members, plan)
+    result = _one("members", members, plan)
+    beside = None if others is None else _one("control", others, plan, audits_all=True)
     return replace(
         result,
         control=beside,
         control_note=None if beside is None else _control_note(result, beside),
-        slice_column=columns.slice if columns else ("slice" if rows.slices is not None else None),
-        slices=_slices(rows, others, plan),
-        notes=notes,
+        slice_column=columns.slice if columns else None,
+        slices=_slices(members, others, plan),
+        notes=(*result.notes, *fitted),
     )
 
 
-def _one(what: str, records: Records, plan: Plan) -> Result:
+def _one(what: str, records: Records, plan: Plan, *, audits_all: bool = False) -> Result:
     """The audit of one set of rows."""
-    scores = plan.attack.scores(records.target, records.reference)
-    m = len(records)
+    job = plan.job()
+    if audits_all:
+        job = replace(job, share=0.0)
+    summary = plan.run(what, records, job)
+    sample, m = summary.sample, summary.sketch.canaries
+    assert sample is not None
     mine = plan.selection.cuts(m)
-    tally = plan.play(what, records, scores, tuple(sorted({*mine, *pictures.cuts(m)})))
+    tally = _tally(summary, job, records, plan, tuple(sorted({*mine, *pictures.cuts(m)})))
     choice = plan.selection.choose(tally.at(mine), plan.question)
+    scores = plan.attack.scores(sample.target, sample.reference)
     family, shift = plan.question.family, plan.question.shift
     return Result(
         epsilon=choice.epsilon,
@@ -134,13 +143,35 @@ def _one(what: str, records: Records, plan: Plan) -> Result:
         selection=plan.selection.name,
         combination=plan.question.combination.name if plan.games > 1 else "one game",
         attack=plan.attack.name,
-        classes=records.classes,
+        classes=sample.classes,
         level=choice.level,
         games=plan.games,
         seed=plan.seed,
-        descriptive=pictures.descriptive(records, scores, tally, plan.question),
-        pictures=pictures.pictures(records, scores, tally, plan.selection, plan.question, choice),
+        descriptive=pictures.descriptive(sample, scores, tally, plan.question),
+        pictures=pictures.pictures(sample, scores, tally, plan.selection, plan.question, choice),
+        notes=_notes(m, summary.impossible),
     )
+
+
+def _tally(summary: Summary, job: Job, records: Records, plan: Plan, cuts: tuple[int, ...]) -> Tally:
+    """Cut the sketch; or play again, sorting exactly, where that is asked for."""
+    if not plan.exact:
+        return summary.sketch.tally(cuts, job.games)
+    rows = job.audited(records)
+    return play_exactly(rows, plan.attack.scores(rows.target, rows.reference), job.games, cuts)
+
+
+def _fit(records: Records, plan: Plan) -> tuple[Plan, tuple[str, ...]]:
+    """Fit the attack on its share of the rows, which are then not audited."""
+    if not plan.attack.share:
+        return plan, ()
+    some = plan.run("rows to fit the attack on", records, plan.job(collect=True)).sample
+    if some is None or min(len(some), len(records) - len(some)) < 100:
+        raise InputError(
+            f"{len(records):,} rows are too few to fit the attack on {plan.attack.share:.0%} of them: use log-ratio"
+        )
+    plan = replace(plan, attack=plan.attack.fit(some.labels, some.target, some.reference))
+    return plan, (f"The attack was fitted on {len(some):,} rows; they are not among the audited ones.",)
 
 
 def _slices(members: Records, others: Records | None, plan: Plan) -> tuple[Slice, ...]:
@@ -156,23 +187,25 @@ def _slices(members: Records, others: Records | None, plan: Plan) -> tuple[Slice
         beside = None
         if others is not None and others.slices is not None and value in others.slice_names:
             there = others.take(others.slices == others.slice_names.index(value))
-            beside = _slice(f"control, {value}", there, plan) if len(there) else None
+            beside = _slice(f"control, {value}", there, plan, audits_all=True) if len(there) else None
         parts.append(Slice(value, _slice(value, members.take(members.slices == code), plan), beside))
     return tuple(sorted(parts, key=lambda part: (-part.bound.epsilon, part.value)))
 
 
-def _slice(what: str, records: Records, plan: Plan) -> Bound:
-    scores = plan.attack.scores(records.target, records.reference)
-    choice = plan.selection.choose(
-        plan.play(what, records, scores, plan.selection.cuts(len(records))), plan.question
-    )
+def _slice(what: str, records: Records, plan: Plan, audits_all: bool = False) -> Bound:
+    job = plan.job()
+    if audits_all:
+        job = replace(job, share=0.0)
+    summary = plan.run(what, records, job)
+    m = summary.sketch.canaries
+    choice = plan.selection.choose(_tally(summary, job, records, plan, plan.selection.cuts(m)), plan.question)
     family, shift = plan.question.family, plan.question.shift
     return Bound(
         epsilon=choice.epsilon,
         confidence=1 - plan.question.level,
         family=family,
         mu=choice.parameter if isinstance(family, Gaussian) else None,
-        canaries=len(records),
+        canaries=m,
         guesses=choice.guesses,
         correct=choice.correct,
         tau=shift.tau,
@@ -182,18 +215,11 @@ def _slice(what: str, records: Records, plan: Plan) -> Bound:
     )
 
 
-def _split(records: Records, share: float, canaries: int | None) -> tuple[Records, Records]:
-    """Rows to audit, and rows to fit the attack on: both by a hash of the key, which reads no label."""
-    order = np.argsort(mix64(records.keys ^ np.uint64(0xA0761D6478BD642F)), kind="stable")
-    cut = round(share * len(records))
-    if share and min(cut, len(records) - cut) < 100:
-        raise InputError(f"{len(records):,} rows are too few to fit the attack on {share:.0%} of them: use log-ratio")
-    audited = order[cut:]
-    if canaries is not None:
-        audited = audited[: whole("canaries", canaries, 1, len(audited))]
-    if len(audited) == len(records):
-        return records, records.take(order[:0])
-    return records.take(np.sort(audited)), records.take(order[:cut])
+def _subset(records: Records, canaries: int) -> Records:
+    """So many rows, drawn by a hash of the key."""
+    count = whole("canaries", canaries, 1, len(records))
+    order = np.argsort(mix64(records.keys ^ np.uint64(0xE7037ED1A0B428DB)), kind="stable")
+    return records.take(np.sort(order[:count]))
 
 
 def _columns(data: object, *names: Any) -> Columns | None:
@@ -240,7 +266,8 @@ def _control(control: object, columns: Columns | None, members: Records) -> Reco
         found = _records(control, columns, None)
     if found.classes != members.classes:
         raise InputError(
-            f"{found.source}: control has {found.classes} classes, the audited rows {members.classes}: give the same columns"
+            f"{found.source}: control has {found.classes} classes, the audited rows {members.classes}: "
+            "give the same columns"
         )
     return found
 
@@ -257,28 +284,30 @@ def _assumptions(plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _notes(records: Records) -> tuple[str, ...]:
+def _notes(rows: int, impossible: int) -> tuple[str, ...]:
     notes = []
-    given = records.reference[np.arange(len(records)), records.labels]
-    if zero := int((given <= 0).sum()):
+    if impossible:
         notes.append(
-            f"The reference gives probability 0 to the label of {zero:,} rows: any attack wins there, whatever the target "
-            "learned. Smooth the reference, or clip its probabilities."
+            f"The reference gives probability 0 to the label of {impossible:,} rows: any attack wins there, whatever "
+            "the target learned. Smooth the reference, or clip its probabilities."
         )
-    if len(records) < 1000:
-        notes.append(f"{len(records):,} rows are few: even a total leak would show only a small ε.")
+    if rows < 1000:
+        notes.append(f"{rows:,} rows are few: even a total leak would show only a small ε.")
     return tuple(notes)
 
 
 def _control_note(members: Result, control: Result) -> str:
     if control.epsilon == 0:
-        return "The control reads 0: on rows the target never saw, the reference explains the labels as well as the target does."
+        return "The control reads 0: no sign that the reference's error explains what the members read."
     told = (
-        f"The control is not 0: rows that the target never trained on read ε ≥ {control.epsilon:.2f}. That much is the "
-        "reference's error, not memorisation"
+        f"The control is not 0: rows that the target never trained on read ε ≥ {control.epsilon:.2f}. They have nothing "
+        "to be memorised, so that much is the reference's error, and the members' figure holds such an error too"
     )
     if control.epsilon >= members.epsilon:
-        return told + "; the members read no more than that, so this audit shows no memorisation."
+        return told + ". The members read no more than the control: this audit shows no memorisation."
     if control.epsilon >= 0.5 * members.epsilon:
-        return told + f"; it explains most of the members' {members.epsilon:.2f}. Use a better reference."
-    return told + f"; of the members' {members.epsilon:.2f}, only the excess speaks of memorisation."
+        return told + f". It may explain most of the {members.epsilon:.2f}: use a better reference."
+    return (
+        told
+        + f". Read the {members.epsilon:.2f} as an upper limit of what this audit shows; a better reference lowers it."
+    )

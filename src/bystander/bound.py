@@ -17,13 +17,13 @@ def rejected(
 
     before, after = offsets(family, shift, classes)
     return float(
-        largest_rejected(
-            family.kind, family.constant, before, after, float(canaries), guesses, correct, level
-        )
+        largest_rejected(family.kind, family.constant, before, after, float(canaries), guesses, correct, level)
     )
 
 
-def tolerated(family: Family, form: Shift, classes: int, canaries: int, guesses: int, correct: int, level: float) -> float:
+def tolerated(
+    family: Family, form: Shift, classes: int, canaries: int, guesses: int, correct: int, level: float
+) -> float:
     """τ*: the largest shift at which the count still rejects perfect privacy. A larger one explains it away."""
     from bystander._kernels import rejects
 
@@ -32,9 +32,7 @@ def tolerated(family: Family, form: Shift, classes: int, canaries: int, guesses:
 
     def stands(tau: float) -> bool:
         before, after = form.at(tau).offsets(classes)
-        return bool(
-            rejects(family.kind, 0.0, family.constant, before, after, float(canaries), guesses, correct, level)
-        )
+        return bool(rejects(family.kind, 0.0, family.constant, before, after, float(canaries), guesses, correct, level))
 
     if not stands(0.0):
         return 0.0
@@ -65,7 +63,9 @@ def shift_assumption(shift: Shift) -> str:
             "Where it falls short, its error reads like memorisation."
         )
     if type(shift) is Shift:
-        return f"On every row the reference is within total variation τ = {shift.tau:g} of the truth (Theorem 1's form)."
+        return (
+            f"On every row the reference is within total variation τ = {shift.tau:g} of the truth (Theorem 1's form)."
+        )
     return f"On average the reference is within total variation τ = {shift.tau:g} of the truth (two-sided form)."
 
 
@@ -113,5 +113,3 @@ def bound(
             shift_assumption(shift),
         ),
     )
-
-

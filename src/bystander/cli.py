@@ -81,30 +81,47 @@ Classes = Annotated[int, typer.Option(help="Number of classes, for --family rr a
 
 @app.command()
 def audit(
-    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Parquet, CSV or Arrow: files, folders, globs, URLs.")],
+    data: Annotated[
+        list[str], typer.Argument(metavar="DATA...", help="Parquet, CSV or Arrow: files, folders, globs, URLs.")
+    ],
     label: Annotated[str, typer.Option(help="Column of true labels, 0…K−1.")],
-    target: Annotated[str, typer.Option(metavar="COL[,COL…]", help="The target's probability of label 1, or one column a class.")],
+    target: Annotated[
+        str, typer.Option(metavar="COL[,COL…]", help="The target's probability of label 1, or one column a class.")
+    ],
     reference: Annotated[str, typer.Option(metavar="COL[,COL…]", help="The same of the reference model.")],
     id: Annotated[str | None, typer.Option(help="Column that names each row; joins two sets of files.")] = None,
     group: Annotated[str | None, typer.Option(help="Column of users: audit one row of each. Needs --id.")] = None,
     slice: Annotated[str | None, typer.Option(help="Column of groups: audit each, worst first.")] = None,
-    reference_data: Annotated[str | None, typer.Option(metavar="DATA", help="Where the reference's predictions lie, joined on --id.")] = None,
-    control: Annotated[str | None, typer.Option(metavar="DATA", help="Rows that the target did not train on: the negative control.")] = None,
+    reference_data: Annotated[
+        str | None, typer.Option(metavar="DATA", help="Where the reference's predictions lie, joined on --id.")
+    ] = None,
+    control: Annotated[
+        str | None, typer.Option(metavar="DATA", help="Rows that the target did not train on: the negative control.")
+    ] = None,
     family: Annotated[FamilyName | None, typer.Option(help="What the bound may assume.  [default: approx]")] = None,
     delta: Delta = 1e-5,
     confidence: Confidence = 0.95,
-    guesses: Annotated[str, typer.Option(metavar="grid|FRACTION[,…]|eprocess|paper-sweep", help="How the number of guesses is chosen.")] = "grid",
+    guesses: Annotated[
+        str, typer.Option(metavar="grid|FRACTION[,…]|eprocess|paper-sweep", help="How the number of guesses is chosen.")
+    ] = "grid",
     attack: Annotated[AttackName, typer.Option(help="How the attacker scores a label.")] = AttackName.log_ratio,
-    power: Annotated[float | None, typer.Option(help="The score's weight t on 1 − M'(x)[y].  [default: 2 for paper, 0 for log-ratio]")] = None,
+    power: Annotated[
+        float | None,
+        typer.Option(help="The score's weight t on 1 − M'(x)[y].  [default: 2 for paper, 0 for log-ratio]"),
+    ] = None,
     games: Annotated[int, typer.Option(help="How often the game is played.")] = 100,
-    canaries: Annotated[int | None, typer.Option(help="Audit this many rows, drawn by a hash of their key.  [default: all]")] = None,
+    canaries: Annotated[
+        int | None, typer.Option(help="Audit this many rows, drawn by a hash of their key.  [default: all]")
+    ] = None,
     tau: Tau = 0.0,
     tau_form: Form = TauForm.theorem,
     seed: Annotated[int, typer.Option(help="Seed of the game's coins.")] = 0,
     json: Json = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the whole report as one page.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the main figure: PNG, SVG or PDF.")] = None,
-    fail_above: Annotated[float | None, typer.Option(metavar="EPS", help="Exit with status 1 if the bound is above this.")] = None,
+    fail_above: Annotated[
+        float | None, typer.Option(metavar="EPS", help="Exit with status 1 if the bound is above this.")
+    ] = None,
     engine: Annotated[Engine, typer.Option(help="Where games are played.")] = Engine.local,
 ) -> None:
     """A lower bound on ε from logs of labels, target predictions and reference predictions."""
@@ -323,7 +340,8 @@ def main() -> None:
         sys.stderr.write(f"{error.format_message()}\n")
         status = 2
     except click.ClickException as error:
-        hint = f" (bystander {error.ctx.info_name} --help)" if getattr(error, "ctx", None) and error.ctx.parent else ""
+        context = getattr(error, "ctx", None)
+        hint = f" (see: {context.command_path} --help)" if context is not None else ""
         _stderr(f"bystander: {error.format_message()}{hint}")
         status = 2
     except (KeyboardInterrupt, click.exceptions.Abort):

@@ -21,7 +21,7 @@ from bystander.result import Result
 
 Matrix = NDArray[np.float64]
 
-ROWS, PAST, FEATURES, RANDOM, EPSILON = 8_000, 60_000, 12, 2_500, 1.0
+ROWS, PAST, FEATURES, RANDOM, EPSILON = 6_000, 60_000, 12, 1_600, 1.0
 
 
 def run(out: Path, progress: Callable[[str, int, int], None] | None = None, *, seed: int = 7) -> dict[str, Result]:
@@ -33,7 +33,9 @@ def run(out: Path, progress: Callable[[str, int, int], None] | None = None, *, s
     rng = np.random.default_rng(seed)
     rule = rng.normal(size=FEATURES) * 0.6
     past, members, control = (_log(rng, rule, n) for n in (PAST, ROWS, ROWS))
-    _say(f"{ROWS:,} rows train each target; {ROWS:,} others are the control; {PAST:,} of yesterday train the reference.")
+    _say(
+        f"{ROWS:,} rows train each target; {ROWS:,} others are the control; {PAST:,} of yesterday train the reference."
+    )
 
     reference = _fit(past[0], past[1], ridge=1.0)
     frequencies = rng.normal(size=(FEATURES, RANDOM)) * 0.35, rng.uniform(0, 2 * np.pi, RANDOM)
@@ -107,8 +109,11 @@ def _audit(folder: Path, progress: Callable[[str, int, int], None] | None) -> Re
 def _summary(out: Path, results: dict[str, Result]) -> None:
     _say("")
     for name, result in results.items():
+        page = out / name.split()[0] / "report.html"
         control = result.control.epsilon if result.control else float("nan")
-        _say(f"{name:24} members ε ≥ {result.epsilon:.2f}   control ε ≥ {control:.2f}   {out / name.split()[0] / 'report.html'}")
+        _say(
+            f"{name:24} members ε ≥ {result.epsilon:.2f}   control ε ≥ {control:.2f}   {out / name.split()[0] / 'report.html'}"
+        )
     first = next(iter(results.values()))
     _say("")
     _say(f"Audit it again yourself:\n  {first.command}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bystander.bound import offsets, rejected
 from bystander.counts import Tally
 from bystander.records import Records
 from bystander.result import Curve, Pictures
-from bystander.bound import offsets, rejected
 from bystander.selection import Choice, EProcess, FixedFraction, PaperSweep, Question, Selection
 from bystander.tradeoff import Gaussian, Steinke
 
@@ -153,7 +153,7 @@ def _densities(labels: NDArray[np.int64], reference: NDArray[np.float64], scores
 
 
 def _reliability(labels: NDArray[np.int64], reference: NDArray[np.float64]) -> Curve:
-    """Reference probability against observed rate, in 15 bins of equal size over (row, class); class 1 alone if binary."""
+    """Reference probability against observed rate, in 15 bins of equal size over (row, class); binary: class 1."""
     if reference.shape[1] == 2:
         p, hit = reference[:, 1], labels == 1
     else:

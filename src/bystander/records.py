@@ -62,13 +62,11 @@ class Records:
         """The number of rows."""
         return int(self.labels.size)
 
-    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Records:
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_] | slice) -> Records:
         """The rows of these numbers, or where this mask is true."""
         slices = None if self.slices is None else self.slices[rows]
         probabilities = self.target[rows], self.reference[rows]
-        return Records(
-            self.labels[rows], *probabilities, self.keys[rows], slices, self.slice_names, self.source
-        )
+        return Records(self.labels[rows], *probabilities, self.keys[rows], slices, self.slice_names, self.source)
 
 
 def from_arrays(
@@ -147,9 +145,7 @@ def from_files(data: Data, columns: Columns, reference_data: Data | None = None)
 
 def _sensible(columns: Columns, *, joined: bool = False) -> None:
     if columns.group is not None and columns.id is None:
-        raise InputError(
-            "--group needs --id: name the id column, so that a group's row is chosen without its label"
-        )
+        raise InputError("--group needs --id: name the id column, so that a group's row is chosen without its label")
     if columns.target == columns.reference and not joined:
         names = ", ".join(map(repr, columns.target))
         advice = "name the reference model's own columns, or give its files as reference_data"
@@ -345,9 +341,7 @@ def _flat(name: str, column: str, values: Any, advice: str) -> Any:
     try:
         return _plain(values)
     except (pa.ArrowException, UnicodeDecodeError):
-        raise InputError(
-            f"{name}, column {column!r} is {values.type} that does not decode: {advice}"
-        ) from None
+        raise InputError(f"{name}, column {column!r} is {values.type} that does not decode: {advice}") from None
 
 
 def _wrong_type(name: str, column: str, values: Any, advice: str) -> NoReturn:

@@ -1,7 +1,7 @@
 """How many guesses, and what choosing costs; how many games, and how they become one count.
 
-A selection names its cuts before any game is played, and pays for having several. A combination turns the counts of
-many games on one model into one count at a smaller level. Proofs: docs/math/selection.md.
+A selection names its cuts before any game is played, and pays for having several. A combination turns the
+counts of many games on one model into one count at a smaller level. Proofs: docs/math/selection.md, games.md.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Quantile:
         """The level at which each game is evaluated."""
         return level * self.needed(games) / games
 
-    def of(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
+    def of(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """What that many of the games reach, column by column."""
-        return np.sort(values, axis=0)[len(values) - self.needed(len(values))]
+        return np.asarray(np.sort(values, axis=0)[len(values) - self.needed(len(values))])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,9 +169,9 @@ class Grid:
 class EProcess:
     """Bet on each guess in turn, the most confident first, and stop at the best moment. Pure ε, no shift.
 
-    Given the model and the shown labels, each guess is right with probability at most q = e^ε/(1 + e^ε), whatever the
-    earlier ones were; so M_t = mean_d e^{d·C_t − t·L_d}, L_d = log(1 + e^{ε+d}) − log(1 + e^ε), is a supermartingale, and
-    sup_t M_t ≥ 1/γ rejects ε (Ville). Looking at some t alone only loses power.
+    Given the model and the shown labels, each guess is right with probability at most q = e^ε/(1 + e^ε), whatever
+    the earlier ones were; so M_t = mean_d e^{d·C_t − t·L_d}, L_d = log(1 + e^{ε+d}) − log(1 + e^ε), is a
+    supermartingale, and sup_t M_t ≥ 1/γ rejects ε (Ville). Looking at some t alone only loses power.
     """
 
     valid: ClassVar[bool] = True
@@ -191,15 +191,17 @@ class EProcess:
     def choose(self, tally: Tally, question: Question) -> Choice:
         """The bound of each game, then the combination's quantile of them."""
         if not isinstance(question.family, Pure) or question.shift.tau > 0:
-            raise InputError("the e-process holds for pure ε without shift: use family pure and tau 0, or guesses grid")
+            raise InputError(
+                "the e-process holds for pure ε without shift: use --family pure and --tau 0, or --guesses grid"
+            )
         level = question.combination.level(question.level, tally.games)
         epsilons, peaks = zip(*(self._bound(tally.guesses, row, level) for row in tally.correct), strict=True)
         order = np.argsort(epsilons, kind="stable")
         game = int(order[tally.games - question.combination.needed(tally.games)])
         peak = peaks[game]
         return Choice(
-            float(epsilons[game]), float(epsilons[game]), int(tally.guesses[peak]), int(tally.correct[game, peak]), level, None,
-            (float(tally.guesses[peak]) / tally.canaries,), (float(epsilons[game]),),
+            float(epsilons[game]), float(epsilons[game]), int(tally.guesses[peak]), int(tally.correct[game, peak]),
+            level, None,            (float(tally.guesses[peak]) / tally.canaries,), (float(epsilons[game]),),
         )  # fmt: skip
 
     def _bound(self, t: NDArray[np.int64], c: NDArray[np.int64], level: float) -> tuple[float, int]:
@@ -245,7 +247,8 @@ class PaperSweep:
         game = int(np.argsort(epsilons, kind="stable")[len(epsilons) // 2])
         k = int(which[game])
         return Choice(
-            float(epsilons.mean()), float(parameters.mean()), int(tally.guesses[k]), int(tally.correct[game, k]), question.level, None,
+            float(epsilons.mean()), float(parameters.mean()), int(tally.guesses[k]), int(tally.correct[game, k]),
+            question.level, None,
             (float(tally.guesses[k]) / tally.canaries,), (float(epsilons.mean()),),
         )  # fmt: skip
 

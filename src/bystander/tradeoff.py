@@ -183,7 +183,9 @@ class Steinke:
     @property
     def assumption(self) -> str:
         """None beyond (ε, δ) itself."""
-        return f"The bound is Steinke et al.'s (2023) for every (ε, δ = {self.delta:g}) mechanism: the published baseline."
+        return (
+            f"The bound is Steinke et al.'s (2023) for every (ε, δ = {self.delta:g}) mechanism: the published baseline."
+        )
 
     def epsilon(self, parameter: float) -> float:
         """The parameter is ε."""
@@ -238,8 +240,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     """The ε at which μ-GDP has this δ; 0 where δ(0) is already no more than δ."""
     if mu <= 0 or gaussian_delta(mu, 0.0) <= delta:
         return 0.0
-    high = largest(lambda epsilon: gaussian_delta(mu, epsilon) > delta, start=max(1.0, mu * mu))
-    return high
+    return largest(lambda epsilon: gaussian_delta(mu, epsilon) > delta, start=max(1.0, mu * mu))
 
 
 def largest(holds: Callable[[float], bool], *, start: float = 1.0, ceiling: float = math.inf) -> float:

@@ -1,61 +1,52 @@
-"""Play games on this machine's cores."""
+"""Map batches and add up, on this machine's cores."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import add
 
-import numpy as np
-from numpy.typing import NDArray
+from bystander.records import Records
+from bystander.summary import Accumulator, Job, Summary
 
-from bystander.counts import Tally
-from bystander.games.label import LabelGame
-
-
-def game_key(seed: int, game: int) -> np.uint64:
-    """The key under which one game hashes its rows."""
-    mask = (1 << 64) - 1
-
-    def mix(x: int) -> int:
-        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
-        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
-        return x ^ (x >> 31)
-
-    return np.uint64(mix((mix((seed + 1) & mask) + (game + 1) * 0x9E3779B97F4A7C15) & mask))
+BATCH = 131_072
 
 
-def play(
-    game: LabelGame, cuts: tuple[int, ...], *, games: int, seed: int, progress: Callable[[int], None] | None = None
-) -> Tally:
-    """Play `games` games and count how many of the strongest guesses are right, at every cut."""
-    from bystander._kernels import BINS
-    from bystander._kernels import play as kernel
+def batches(records: Records, size: int = BATCH) -> Iterator[Records]:
+    """Rows in memory, in parts."""
+    for start in range(0, len(records), size):
+        yield records.take(slice(start, start + size))
 
-    guesses = np.asarray(cuts, dtype=np.int64)
-    correct = np.zeros((games, len(cuts)), dtype=np.int64)
-    workers = max(1, min(os.cpu_count() or 1, games))
 
-    def share(mine: range) -> None:
-        ranks: NDArray[np.uint64] = np.empty(len(game), dtype=np.uint64)
-        bins: NDArray[np.int64] = np.empty(BINS, dtype=np.int64)
-        for g in mine:
-            if stop:
-                return
-            kernel(
-                game_key(seed, g), game.keys, game.labels, game.thresholds, game.ranking.place, game.ranking.spread,
-                guesses, ranks, bins, correct[g],
-            )  # fmt: skip
-            if progress is not None:
-                progress(len(game))
+def add_up(job: Job, parts: Iterable[Records], progress: Callable[[int], None] | None = None) -> Summary:
+    """Do the job on every batch: workers take turns to read one, and add up what came of theirs."""
+    turn, stop, source = threading.Lock(), threading.Event(), iter(parts)
 
-    stop: list[bool] = []
-    with ThreadPoolExecutor(workers) as pool:
-        shares = [pool.submit(share, range(w, games, workers)) for w in range(workers)]
+    def work() -> Accumulator:
+        mine = job.start()
         try:
-            for done in as_completed(shares):
-                done.result()
+            while not stop.is_set():
+                with turn:
+                    batch = next(source, None)
+                if batch is None:
+                    break
+                mine.add(batch)
+                if progress is not None:
+                    progress(len(batch) * max(1, len(job.games)))
         except BaseException:
-            stop.append(True)
+            stop.set()
             raise
-    return Tally(len(game), guesses, correct)
+        return mine
+
+    workers = max(1, os.cpu_count() or 1)
+    with ThreadPoolExecutor(workers) as pool:
+        running = [pool.submit(work) for _ in range(workers)]
+        try:
+            done = [worker.result() for worker in running]
+        except BaseException:
+            stop.set()
+            raise
+    return reduce(add, (mine.summary() for mine in done))

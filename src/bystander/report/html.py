@@ -96,9 +96,7 @@ def _headline(result: Result) -> str:
         state, above = "nothing", "No leakage shown"
     else:
         state = "found"
-        above = (
-            "Lower bound under an assumption" if result.family.name in words.LABELS else "Valid lower bound"
-        )
+        above = "Lower bound under an assumption" if result.family.name in words.LABELS else "Valid lower bound"
     sign, value = words.relation(result).rsplit(" ", 1)
     body = (
         f'<p class="state">{above}</p>'
@@ -149,9 +147,7 @@ def _rests(result: Result) -> str:
 
 def _assumptions(result: Result) -> str:
     notes = f"<h3>Notes</h3>{_bullets(result.notes)}" if result.notes else ""
-    return _card(
-        "What must hold" if result.valid else "Read before use", _bullets(result.assumptions) + notes
-    )
+    return _card("What must hold" if result.valid else "Read before use", _bullets(result.assumptions) + notes)
 
 
 def _charts(result: Result) -> list[str]:
@@ -186,10 +182,7 @@ def _charts(result: Result) -> list[str]:
     ]
     cards = [(title, chart + legend, note) for title, chart, note, legend in drawn if chart]
     alone = len(cards) if len(cards) % 2 else 0  # the last of an odd number has its row to itself
-    return [
-        _card(title, body, note=note, wide=place == alone)
-        for place, (title, body, note) in enumerate(cards, 1)
-    ]
+    return [_card(title, body, note=note, wide=place == alone) for place, (title, body, note) in enumerate(cards, 1)]
 
 
 def _sentence(content: str) -> str:

@@ -123,9 +123,7 @@ def area(x: Scale, y: Scale, upper: Points, lower: Points, kind: str) -> str:
 
 def dots(x: Scale, y: Scale, points: Iterable[tuple[float, float]], kind: str, radius: float = 3.6) -> str:
     """A dot at each point."""
-    return "".join(
-        f'<circle class="dot {kind}" cx="{x(a):.1f}" cy="{y(b):.1f}" r="{radius:g}"/>' for a, b in points
-    )
+    return "".join(f'<circle class="dot {kind}" cx="{x(a):.1f}" cy="{y(b):.1f}" r="{radius:g}"/>' for a, b in points)
 
 
 def callout(x: Scale, y: Scale, point: tuple[float, float], content: str, kind: str, avoid: Points) -> str:
@@ -133,10 +131,7 @@ def callout(x: Scale, y: Scale, point: tuple[float, float], content: str, kind: 
     a, b = x(point[0]), y(point[1])
     half = 3.6 * len(content) + 2
     aside = half + 11
-    places = [
-        (a + dx, b + dy)
-        for dx, dy in ((0, 20), (0, -20), (aside, 0), (-aside, 0), (aside, -14), (-aside, -14))
-    ]
+    places = [(a + dx, b + dy) for dx, dy in ((0, 20), (0, -20), (aside, 0), (-aside, 0), (aside, -14), (-aside, -14))]
     inside = [p for p in places if p[0] - half >= LEFT and p[0] + half <= RIGHT and p[1] + 7 < BOTTOM]
     others = _along([(x(c), y(d)) for c, d in avoid])
 

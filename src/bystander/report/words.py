@@ -195,9 +195,7 @@ def facts(bound: Bound) -> list[tuple[str, str]]:
     ]
     if bound.mu is not None:
         rejected = f"μ-GDP with μ = {epsilon(bound.mu)} ({LABELS['gaussian']})"
-        rows.append(
-            ("Rejected", rejected) if bound.valid else ("Mean μ", f"{plain_number(bound.mu, 2)}, not a bound")
-        )
+        rows.append(("Rejected", rejected) if bound.valid else ("Mean μ", f"{plain_number(bound.mu, 2)}, not a bound"))
     return [
         *rows,
         ("Shift assumed", f"τ = {small(bound.tau)}: {exact}"),

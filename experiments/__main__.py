@@ -1,0 +1,84 @@
+"""python -m experiments list | run NAME [--profile small|paper] [--fresh] | draw NAME."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from importlib import import_module
+
+from experiments._record import HERE, Record
+from experiments._spec import Experiment, every
+
+_PAGE = HERE.parent / "docs" / "results.md"
+
+
+def show(experiments: dict[str, Experiment]) -> None:
+    """Name, what it reproduces, profiles and what their records say they cost."""
+    for name, experiment in experiments.items():
+        print(f"{name:9s} {experiment.reproduces}")
+        for profile in experiment.profiles:
+            record = Record.load(name, profile)
+            cost = "no record yet" if record is None else f"{record.seconds:,.0f} s for {len(record.cells)} cells"
+            print(f"{'':11s}--profile {profile}: {cost}")
+
+
+def draw(name: str) -> None:
+    """Figures and tables from the records alone; tables go to their marks in docs/results.md."""
+    module = import_module(f"experiments.{name}.draw")
+    for path in sorted((HERE / name / "records").glob(f"{name}-*.json")):
+        profile = path.stem.removeprefix(f"{name}-")
+        record = Record.load(name, profile)
+        if record is None:
+            continue
+        for key, figure in module.figures(record).items():
+            target = HERE / name / "figures" / f"{key}-{profile}.png"
+            target.parent.mkdir(exist_ok=True)
+            figure.savefig(target, dpi=110, facecolor="white", metadata={"Software": None})
+            print(target.relative_to(HERE.parent))
+        for key, table in module.tables(record).items():
+            print(f"\n{key}-{profile}\n{table}")
+            _fill(f"{key}-{profile}", table)
+
+
+def _fill(mark: str, table: str) -> None:
+    """Replace what stands between <!-- MARK --> and <!-- end --> in the page of results."""
+    if not _PAGE.exists():
+        return
+    pattern = re.compile(rf"(<!-- {re.escape(mark)} -->\n).*?(<!-- end -->)", re.DOTALL)
+    page = _PAGE.read_text()
+    filled = pattern.sub(lambda found: f"{found[1]}{table}\n{found[2]}", page)
+    if filled != page:
+        _PAGE.write_text(filled)
+
+
+def main() -> int:
+    """Parse and do."""
+    experiments = every()
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("list", help="what there is and what it costs")
+    run = verbs.add_parser("run", help="run to the end, or resume; then draw")
+    run.add_argument("name", choices=experiments)
+    run.add_argument("--profile", default="small")
+    run.add_argument("--fresh", action="store_true", help="do not resume")
+    verbs.add_parser("draw", help="draw from the records alone").add_argument("name", choices=experiments)
+    args = parser.parse_args()
+    if args.verb == "list":
+        show(experiments)
+        return 0
+    if args.verb == "run":
+        experiment = experiments[args.name]
+        if args.profile not in experiment.profiles:
+            parser.error(f"{args.name} has no profile {args.profile}; it has {', '.join(experiment.profiles)}")
+        settings = experiment.profiles[args.profile]
+        record = Record.open(args.name, args.profile, settings, fresh=args.fresh)
+        experiment.run(record)
+        record.write()
+        print(f"{args.name} --profile {args.profile}: {record.seconds:,.0f} s", file=sys.stderr)
+    draw(args.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,6 @@
+def figures(record):
+    return {}
+
+
+def tables(record):
+    return {}

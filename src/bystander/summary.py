@@ -1,0 +1,136 @@
+"""What is kept of any number of rows: sketches of the games, and a small sample for the pictures. It adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bystander._keys import mix64
+from bystander._validate import InputError
+from bystander.attacks import Attack
+from bystander.counts import Sketch
+from bystander.games import label
+from bystander.records import Records
+
+SAMPLE = 100_000
+_MOST_SLICES = 200
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """Rows seen; the sketch of all, and of each slice; and the rows of the smallest keys."""
+
+    sketch: Sketch
+    slices: Mapping[str, Sketch]
+    sample: Records | None
+    impossible: int = 0  # rows to whose label the reference gives probability 0
+
+    def __add__(self, other: Summary) -> Summary:
+        both = {name: self.slices[name] + other.slices[name] for name in self.slices.keys() & other.slices.keys()}
+        return Summary(
+            self.sketch + other.sketch,
+            {**self.slices, **other.slices, **both},
+            smallest(self.sample, other.sample),
+            self.impossible + other.impossible,
+        )
+
+
+def smallest(one: Records | None, two: Records | None, most: int = SAMPLE) -> Records | None:
+    """Of two sets of rows the ones with the smallest keys, in their order: the same whatever was added first."""
+    if one is None or two is None:
+        both = one or two
+    else:
+        if one.classes != two.classes:
+            raise InputError(
+                f"{two.source} has {two.classes} classes, {one.source} {one.classes}: give the same columns in all"
+            )
+        both = Records(
+            np.concatenate((one.labels, two.labels)),
+            np.concatenate((one.target, two.target)),
+            np.concatenate((one.reference, two.reference)),
+            np.concatenate((one.keys, two.keys)),
+            slices=None,
+            slice_names=(),
+            source=one.source,
+        )
+    return None if both is None else both.take(np.argsort(both.keys, kind="stable")[:most])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """What is done with rows, wherever they are: audit them, or collect some to fit the attack on."""
+
+    attack: Attack
+    games: NDArray[np.uint64]
+    slices: bool = False
+    share: float = 0.0  # of the rows that fit the attack, by a hash of the key that reads no label
+    collect: bool = False  # only collect those rows, as the sample
+
+    def audited(self, records: Records) -> Records:
+        """The rows that are audited: all, where the attack needs none for itself."""
+        return records.take(~self._fitting(records)) if self.share else records
+
+    def fitting(self, records: Records) -> Records:
+        """The rows that the attack is fitted on."""
+        return records.take(self._fitting(records))
+
+    def _fitting(self, records: Records) -> NDArray[np.bool_]:
+        hashed = mix64(records.keys ^ np.uint64(0xA0761D6478BD642F))
+        return np.asarray(hashed < np.uint64(self.share * 2.0**64))
+
+    def start(self) -> Accumulator:
+        """An empty place to add rows up in."""
+        return Accumulator(self, Sketch.empty(len(self.games)))
+
+
+@dataclass(slots=True, eq=False)
+class Accumulator:
+    """Adds batches of rows up in place; `summary` is what may be added to others'."""
+
+    job: Job
+    sketch: Sketch
+    slices: dict[str, Sketch] = field(default_factory=dict)
+    sample: Records | None = None
+    impossible: int = 0
+
+    def add(self, records: Records) -> None:
+        """Play every game on a batch, or only keep what the attack is fitted on."""
+        if self.job.collect:
+            self._keep(self.job.fitting(records))
+            return
+        records = self.job.audited(records)
+        if not len(records):
+            return
+        scores = self.job.attack.scores(records.target, records.reference)
+        label.play(records, scores, self.job.games, self.sketch)
+        self.impossible += int((records.reference[np.arange(len(records)), records.labels] <= 0).sum())
+        if self.job.slices and records.slices is not None:
+            self._slices(records, scores)
+        self._keep(records)
+
+    def _slices(self, records: Records, scores: NDArray[np.float64]) -> None:
+        codes = records.slices
+        assert codes is not None
+        for code in np.unique(codes):
+            name, rows = records.slice_names[code], np.flatnonzero(codes == code)
+            if name not in self.slices:
+                if len(self.slices) == _MOST_SLICES:
+                    raise InputError(
+                        f"{records.source}: the slice column has more than {_MOST_SLICES} values: slice by fewer"
+                    )
+                self.slices[name] = Sketch.empty(len(self.job.games))
+            label.play(records.take(rows), scores[rows], self.job.games, self.slices[name])
+
+    def _keep(self, records: Records) -> None:
+        """Only rows below the sample's largest key can enter it."""
+        if self.sample is not None and len(self.sample) == SAMPLE:
+            records = records.take(records.keys < self.sample.keys[-1])
+        if len(records):
+            self.sample = smallest(self.sample, replace(records, slices=None, slice_names=()))
+
+    def summary(self) -> Summary:
+        """What was added up."""
+        return Summary(self.sketch, self.slices, self.sample, self.impossible)
