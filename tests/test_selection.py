@@ -79,7 +79,7 @@ def test_cuts_of_each_selection():
     cuts = EProcess().cuts(100_000)
     assert cuts[:500] == tuple(range(1, 501))
     assert cuts[-1] == 100_000
-    assert max(b / a for a, b in zip(cuts[500:], cuts[501:], strict=False)) < 1.011
+    assert max(b / a for a, b in zip(cuts[500:], cuts[501:], strict=False)) < 1.012
 
 
 # ---------------------------------------------------------------- choices

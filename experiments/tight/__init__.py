@@ -1,7 +1,7 @@
 """How much of what the best attack could show does the valid default reach at n = 10⁶, and where is the rest lost?
 
 The yardstick: the log-odds of the best attack's accuracy (posterior known) at the same c', with infinitely many rows, exact.
-The steps from it to the default: attack, sample (these rows, this output), confidence (binomial, one game, that c' alone),
+The steps from it to the default: attack, sample (these rows, this output), confidence (f_{ε,0}, one game, that c' alone),
 δ = 1e-5, many games (median of 100 at half the level), choice of c' (Bonferroni over the grid).
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bystander import ApproxDP, FixedFraction, Grid, LogRatio, PaperScore, Pure
+from bystander import ApproxDP, FixedFraction, Grid, LogRatio, PaperScore
 from bystander.bound import rejected
 from bystander.selection import Question
 from experiments import _audits as audits
@@ -70,7 +70,7 @@ def cell(name: str, k: int, epsilon: float, settings: dict[str, Any]) -> dict[st
         fixed = audits.ask(tally, FixedFraction(grid[at]), audits.question(k))
         steps = [
             ("best attack", best[at]), ("attack", mine[at]), ("sample", synthetic.log_odds(accuracy)),
-            ("confidence", one(Pure())), ("δ", one(ApproxDP(audits.DELTA))), ("many games", fixed),
+            ("confidence", one(ApproxDP(0.0))), ("δ", one(ApproxDP(audits.DELTA))), ("many games", fixed),
             ("choice of c'", choice.epsilon),
         ]  # fmt: skip
         out["attacks"][attack_name] = {

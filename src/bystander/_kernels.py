@@ -341,8 +341,8 @@ def hypergeometric(u, size, good, need):  # type: ignore[no-untyped-def]
 def cut_sketch(game, rows, right, cuts, out):  # type: ignore[no-untyped-def]
     """How many of the c' strongest guesses are right, for each c' of the rising `cuts`.
 
-    Where a cut falls inside a bin, the guesses it takes there are a random part of the bin: the count of right ones among
-    them is drawn, by the game's key and the cut, from its law. Cuts in one bin are nested.
+    Where a cut falls inside a bin, the guesses it takes there are a random part of the bin: how many of them are
+    right is drawn, by the game's key and the cut, from its law. Cuts in one bin are nested.
     """
     seen, good, k = np.int64(0), np.int64(0), 0
     for j in range(len(rows) - 1, -1, -1):

@@ -300,8 +300,8 @@ def _control_note(members: Result, control: Result) -> str:
     if control.epsilon == 0:
         return "The control reads 0: no sign that the reference's error explains what the members read."
     told = (
-        f"The control is not 0: rows that the target never trained on read ε ≥ {control.epsilon:.2f}. They have nothing "
-        "to be memorised, so that much is the reference's error, and the members' figure holds such an error too"
+        f"The control is not 0: rows that the target never trained on read ε ≥ {control.epsilon:.2f}. They have "
+        "nothing to be memorised, so that much is the reference's error, and the members' figure holds such an error too"
     )
     if control.epsilon >= members.epsilon:
         return told + ". The members read no more than the control: this audit shows no memorisation."

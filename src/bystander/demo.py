@@ -111,9 +111,7 @@ def _summary(out: Path, results: dict[str, Result]) -> None:
     for name, result in results.items():
         page = out / name.split()[0] / "report.html"
         control = result.control.epsilon if result.control else float("nan")
-        _say(
-            f"{name:24} members ε ≥ {result.epsilon:.2f}   control ε ≥ {control:.2f}   {out / name.split()[0] / 'report.html'}"
-        )
+        _say(f"{name:24} members ε ≥ {result.epsilon:.2f}   control ε ≥ {control:.2f}   {page}")
     first = next(iter(results.values()))
     _say("")
     _say(f"Audit it again yourself:\n  {first.command}")
