@@ -9,8 +9,11 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+import typer
 
 import bystander
 
@@ -23,69 +26,57 @@ def oneline(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("|", "\\|").strip()
 
 
-def parameters(command: Any) -> Iterator[str]:
-    """A table of a command's arguments and options, in their order."""
+def parameters(callback: Any) -> Iterator[str]:
+    """A table of a command's arguments and options, read from its signature."""
     yield "| Option | Value | Meaning | Default |\n|---|---|---|---|\n"
-    for option in command.params:
-        if option.name == "help":
-            continue
-        argument = option.param_type_name == "argument"
-        name = option.metavar or option.name.upper() if argument else ", ".join(f"`{o}`" for o in option.opts)
-        choices = getattr(option.type, "choices", None)
-        if argument or getattr(option, "is_flag", False):
-            value = ""
-        elif choices:
-            value = "\\|".join(str(getattr(c, "value", c)) for c in choices)
-        else:
-            value = oneline(option.metavar or str(option.type.name))
-        meaning, default = oneline(getattr(option, "help", None) or ""), option.default
-        said = re.search(r"\[default: (.+)\]", meaning)
-        if option.required:
-            shown = "required"
-        elif said:
+    for name, parameter in inspect.signature(callback, eval_str=True).parameters.items():
+        kind, info = get_args(parameter.annotation)
+        kind = next((k for k in get_args(kind) if k is not type(None)), kind)
+        value = info.metavar or (
+            "|".join(kind) if inspect.isclass(kind) and issubclass(kind, StrEnum) else getattr(kind, "__name__", "")
+        )
+        argument, default = isinstance(info, typer.models.ArgumentInfo), parameter.default
+        shown = "" if default is None else str(default)
+        shown = "required" if default is inspect.Parameter.empty else "" if default is False else shown
+        meaning = oneline(info.help or "")
+        if said := re.search(r"\[default: (.+)\]", meaning):
             shown, meaning = said[1], meaning.replace(said[0], "").strip()
-        else:
-            shown = "" if default is None or default is False else str(getattr(default, "value", default))
-        yield f"| {oneline(name) if argument else name} | {value} | {meaning} | {shown} |\n"
+        option = f"`{value}`" if argument else f"`--{name.replace('_', '-')}`"
+        yield f"| {option} | {'' if argument or kind is bool else oneline(value)} | {meaning} | {shown} |\n"
 
 
 def cli() -> str:
     """The page of the command line."""
-    import typer
+    from bystander.cli import EXAMPLES, app
 
-    from bystander.cli import app
-
-    root: Any = typer.main.get_command(app)
-    parts = [NOTE, "# Command line\n\n", f"{root.help}\n\n"]
+    parts = [NOTE, "# Command line\n\n", f"{app.info.help}\n\n"]
     parts += ["Exit status: 0 done; 1 the bound is above `--fail-above`; 2 wrong usage or bad input.\n"]
-    for name, command in root.commands.items():
-        parts += [f"\n## bystander {name}\n\n", f"{inspect.cleandoc(command.help)}\n\n", *parameters(command)]
-    examples = [line.strip() for line in (root.epilog or "").splitlines() if line.strip().startswith("bystander ")]
+    for command in app.registered_commands:
+        run: Any = command.callback
+        parts += [f"\n## bystander {command.name or run.__name__}\n\n", f"{inspect.cleandoc(run.__doc__)}\n\n"]
+        parts += parameters(run)
+    examples = [line.strip() for line in EXAMPLES.splitlines() if line.strip().startswith("bystander ")]
     return "".join([*parts, "\n## Examples\n\n```\n", "\n".join(examples), "\n```\n"])
 
 
 def signature(thing: Any) -> str:
-    """A signature on one line, or one parameter a line where it is long."""
+    """A signature, one parameter a line where it is long."""
     found = inspect.signature(thing)
-    text = str(found.replace(return_annotation=inspect.Signature.empty))
-    text = text.replace("'", "") if len(text) < 90 else "(\n" + "".join(
-        f"    {part},\n" for part in text[1:-1].replace("'", "").split(", ") if part
-    ) + ")"  # fmt: skip
-    return re.sub(r"<factory>|<object object at 0x[0-9a-f]+>", "…", text)
+    parts = [re.sub(r"<factory>|<object object at \w+>", "…", str(p).replace("'", "")) for p in found.parameters.values()]
+    if any(p.kind is p.KEYWORD_ONLY for p in found.parameters.values()):
+        first = next(i for i, p in enumerate(found.parameters.values()) if p.kind is p.KEYWORD_ONLY)
+        parts.insert(first, "*")
+    short = f"({', '.join(parts)})"
+    return short if len(short) < 90 else "(\n" + "".join(f"    {part},\n" for part in parts) + ")"
 
 
 def text_of(thing: Any) -> str:
-    """The docstring, its examples in a block that is not run here again."""
-    lines, inside = [], False
+    """The docstring, its examples as an indented block."""
+    text, example = [], False
     for line in inspect.cleandoc(thing.__doc__ or "").splitlines():
-        if line.startswith(">>>") and not inside:
-            inside = True
-            lines.append("```pycon")
-        if inside and not line.strip():
-            inside = False
-            lines.append("```")
-        lines.append(line.replace(">>>", "&gt;&gt;&gt;") if not inside else line)
-    return "\n".join([*lines, "```"] if inside else lines)
+        example = line.startswith(">>>") or (example and bool(line.strip()))
+        text.append(f"    {line}" if example else line)
+    return "\n".join(text)
 
 
 def api() -> str:

@@ -9,15 +9,15 @@ from bystander import ApproxDP, Gaussian, Grid, Quantile, Records, Shift
 from bystander._keys import mix64
 from bystander.attacks import Attack
 from bystander.bound import offsets
-from bystander.counts import Tally
-from bystander.engines import local
-from bystander.games.label import prepare
+from bystander.counts import Sketch, Tally
+from bystander.games import label
 from bystander.selection import PaperSweep, Question, Selection
 from bystander.tradeoff import Family
 
 Matrix = NDArray[np.float64]
 LEVEL = 0.05
 DELTA = 1e-5
+_BATCH = 131_072
 
 
 def records(labels: NDArray[np.integer], target: Matrix, reference: Matrix, *, seed: int = 0) -> Records:
@@ -37,8 +37,11 @@ def play(
     """Counts at these shares and at those of the default grid."""
     m = len(rows)
     cuts = sorted({*Grid().cuts(m), *(cut(q, m) for q in shares)})
-    game = prepare(rows, attack.scores(rows.target, rows.reference))
-    return local.play(game, tuple(cuts), games=games, seed=seed)
+    keys, sketch = label.game_keys(seed, games), Sketch.empty(games)
+    for start in range(0, m, _BATCH):
+        part = rows.take(slice(start, start + _BATCH))
+        label.play(part, attack.scores(part.target, part.reference), keys, sketch)
+    return sketch.tally(cuts, keys)
 
 
 def question(

@@ -111,14 +111,13 @@ def nothing() -> Result:
 
 
 def sweep() -> Result:
-    sentence = (
-        "Every game's best of 100 cuts was kept and nothing was paid for the choice: this is not a bound."
-    )
+    sentence = "Every game's best of 100 cuts was kept and nothing was paid for the choice: this is not a bound."
     return sample(
         1.9182,
         760,
         valid=False,
         tau_star=None,
+        level=None,
         family=Gaussian(),
         mu=0.5123,
         selection="the paper's sweep over 1 % … 100 %",
@@ -129,9 +128,7 @@ def sweep() -> Result:
 
 
 def gaussian() -> Result:
-    return sample(
-        2.60045, 95, guesses=100, family=Gaussian(), mu=0.61234, level=0.05, tau_star=1.7e-4, games=1
-    )
+    return sample(2.60045, 95, guesses=100, family=Gaussian(), mu=0.61234, level=0.05, tau_star=1.7e-4, games=1)
 
 
 def ten_classes() -> Result:
@@ -156,7 +153,7 @@ def eprocess() -> Result:
         512,
         family=Pure(),
         tau_star=None,
-        level=0.05,
+        level=None,
         selection="e-process over all ranks",
         games=1,
         pictures=replace(pictures(1.1), shift=Curve((), ()), bounds=Curve((0.08,), (1.1,))),
@@ -277,7 +274,7 @@ def test_the_line_that_recomputes() -> None:
     assert words.recompute(sample()) == line
     assert (
         words.recompute(ten_classes())
-        == line.replace("712", "780").replace("0.996875", "0.99375") + " --tau 0.0001"
+        == line.replace("712", "780").replace("0.996875", "0.99375") + " --tau 0.0001 --tau-form theorem --classes 10"
     )
     assert words.recompute(sweep()) is None
     assert words.recompute(eprocess()) is None
@@ -301,7 +298,7 @@ def test_text_tells_it_all() -> None:
         "100, median of the games",
         "log ratio",
         "grid of 8 fractions, Bonferroni",
-        "the finding dies if the reference is off by more than τ* = 0.0123 on average",
+        "the finding dies if the reference is off by more than τ* = 0.0123 (total",
         "ε ≥ 0.30",
         "489 of 800 (61.1 %)",
         "The control is not near 0",
@@ -470,9 +467,7 @@ def test_page_escapes() -> None:
     assert "<script" not in html
     assert "region &lt;of&gt; birth" in html
     assert "\x1b" not in html
-    assert "&lt;img&gt;" in page(
-        sample(command="audit '<img>'", notes=("<b>",), attack="<i>", control_note="<u>")
-    )
+    assert "&lt;img&gt;" in page(sample(command="audit '<img>'", notes=("<b>",), attack="<i>", control_note="<u>"))
 
 
 def test_page_of_members_and_control() -> None:

@@ -137,11 +137,12 @@ def _one(what: str, records: Records, plan: Plan, *, audits_all: bool = False) -
         guesses=choice.guesses,
         correct=choice.correct,
         tau=shift.tau,
+        tau_form=shift.name,
         tau_star=choice.tau_star,
         assumptions=(*_assumptions(plan), family.assumption, shift_assumption(shift)),
         valid=plan.selection.valid,
         selection=plan.selection.name,
-        combination=plan.question.combination.name if plan.games > 1 else "one game",
+        combination=_combination(plan),
         attack=plan.attack.name,
         classes=sample.classes,
         level=choice.level,
@@ -209,6 +210,7 @@ def _slice(what: str, records: Records, plan: Plan, audits_all: bool = False) ->
         guesses=choice.guesses,
         correct=choice.correct,
         tau=shift.tau,
+        tau_form=shift.name,
         tau_star=choice.tau_star,
         assumptions=("The confidence is corrected over the slices (Bonferroni).",),
         valid=plan.selection.valid,
@@ -272,6 +274,12 @@ def _control(control: object, columns: Columns | None, members: Records) -> Reco
     return found
 
 
+def _combination(plan: Plan) -> str:
+    if plan.games == 1:
+        return "one game"
+    return plan.question.combination.name if plan.selection.valid else "mean of the games"
+
+
 def _assumptions(plan: Plan) -> tuple[str, ...]:
     chosen = {
         True: "The rule for the number of guesses was fixed before the game, and its choice is paid for.",
@@ -301,13 +309,10 @@ def _control_note(members: Result, control: Result) -> str:
         return "The control reads 0: no sign that the reference's error explains what the members read."
     told = (
         f"The control is not 0: rows that the target never trained on read ε ≥ {control.epsilon:.2f}. They have "
-        "nothing to be memorised, so that much is the reference's error, and the members' figure holds such an error too"
+        "nothing to be memorised: that much is the reference's error, and the members' figure holds such an error too"
     )
     if control.epsilon >= members.epsilon:
         return told + ". The members read no more than the control: this audit shows no memorisation."
     if control.epsilon >= 0.5 * members.epsilon:
         return told + f". It may explain most of the {members.epsilon:.2f}: use a better reference."
-    return (
-        told
-        + f". Read the {members.epsilon:.2f} as an upper limit of what this audit shows; a better reference lowers it."
-    )
+    return told + f". Part of the {members.epsilon:.2f} may be that error: a better reference would tell."

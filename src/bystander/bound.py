@@ -106,6 +106,7 @@ def bound(
         guesses=guesses,
         correct=correct,
         tau=shift.tau,
+        tau_form=shift.name,
         tau_star=None if isinstance(family, Steinke) else tolerated(family, shift, classes, *count),
         assumptions=(
             "The number of guesses was fixed before the game.",

@@ -127,6 +127,7 @@ def audit(
     """A lower bound on ε from logs of labels, target predictions and reference predictions."""
     from bystander import audit as run
     from bystander.report import files
+    from bystander.report.plot import SUFFIXES
 
     selection = _selection(guesses)
     if fail_above is not None and not selection.valid:
@@ -134,6 +135,8 @@ def audit(
     for path in (html, plot, None if json in (None, "-") else Path(str(json))):
         if path is not None:
             files.check(path)
+    if plot is not None and plot.suffix.lower() not in SUFFIXES:
+        raise InputError(f"--plot is {plot}: give a file that ends in one of {', '.join(SUFFIXES)}")
     with _progress() as progress:
         result = run(
             list(data),

@@ -28,6 +28,7 @@ class Bound:
     tau_star: float | None
     assumptions: tuple[str, ...]
     valid: bool = True
+    tau_form: str = "theorem"
 
     @property
     def delta(self) -> float:
@@ -49,6 +50,7 @@ class Bound:
             "guesses": self.guesses,
             "correct": self.correct,
             "tau": self.tau,
+            "tau_form": self.tau_form,
             "tau_star": self.tau_star,
             "valid": self.valid,
             "assumptions": list(self.assumptions),
@@ -89,15 +91,16 @@ class Slice:
 class Result(Bound):
     """One audit: a lower bound on ε, with its confidence, and everything that it rests on.
 
-    `guesses` and `correct` are the count that gave the bound, `level` the γ at which it was evaluated,
-    after corrections: `bound(canaries, guesses, correct, confidence=1 − level)` gives `epsilon` again.
+    `guesses` and `correct` are the count that gave the bound, `level` the γ at which it was evaluated, after
+    corrections: `bound(canaries, guesses, correct, confidence=1 − level)` gives `epsilon` again. It is None
+    where no single count gives the number: for the e-process and for the paper's sweep.
     """
 
     selection: str = ""
     combination: str = ""
     attack: str = ""
     classes: int = 2
-    level: float = 0.05
+    level: float | None = None
     games: int = 1
     seed: int = 0
     descriptive: Mapping[str, float] = field(default_factory=dict)

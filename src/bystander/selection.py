@@ -58,7 +58,7 @@ class Choice:
     parameter: float
     guesses: int
     correct: int
-    level: float
+    level: float | None  # at which the one count gives ε again, where there is one
     tau_star: float | None
     fractions: tuple[float, ...]
     epsilons: tuple[float, ...]
@@ -201,7 +201,7 @@ class EProcess:
         peak = peaks[game]
         return Choice(
             float(epsilons[game]), float(epsilons[game]), int(tally.guesses[peak]), int(tally.correct[game, peak]),
-            level, None,            (float(tally.guesses[peak]) / tally.canaries,), (float(epsilons[game]),),
+            None, None,            (float(tally.guesses[peak]) / tally.canaries,), (float(epsilons[game]),),
         )  # fmt: skip
 
     def _bound(self, t: NDArray[np.int64], c: NDArray[np.int64], level: float) -> tuple[float, int]:
@@ -248,7 +248,7 @@ class PaperSweep:
         k = int(which[game])
         return Choice(
             float(epsilons.mean()), float(parameters.mean()), int(tally.guesses[k]), int(tally.correct[game, k]),
-            question.level, None,
+            None, None,
             (float(tally.guesses[k]) / tally.canaries,), (float(epsilons.mean()),),
         )  # fmt: skip
 

@@ -62,7 +62,7 @@ class ApproxDP:
     @property
     def assumption(self) -> str:
         """None beyond (ε, δ) itself."""
-        return f"The bound holds for every (ε, δ = {self.delta:g}) mechanism: it assumes no shape of noise."
+        return f"The bound holds for every (ε, δ = {short(self.delta)}) mechanism: it assumes no shape of noise."
 
     def epsilon(self, parameter: float) -> float:
         """The parameter is ε."""
@@ -100,7 +100,7 @@ class Gaussian:
     def assumption(self) -> str:
         """The trade-off function is a Gaussian mechanism's."""
         return (
-            f"ε(δ = {self.delta:g}) assumes a Gaussian trade-off: it is a lower bound only if the mechanism is "
+            f"ε(δ = {short(self.delta)}) assumes a Gaussian trade-off: it is a lower bound only if the mechanism is "
             "a Gaussian one. What is rejected is μ-GDP."
         )
 
@@ -184,7 +184,8 @@ class Steinke:
     def assumption(self) -> str:
         """None beyond (ε, δ) itself."""
         return (
-            f"The bound is Steinke et al.'s (2023) for every (ε, δ = {self.delta:g}) mechanism: the published baseline."
+            f"The bound is Steinke et al.'s (2023) for every (ε, δ = {short(self.delta)}) mechanism: "
+            "the published baseline."
         )
 
     def epsilon(self, parameter: float) -> float:
@@ -200,6 +201,7 @@ class Shift:
     """
 
     tau: float = 0.0
+    name: ClassVar[str] = "theorem"
 
     def __post_init__(self) -> None:
         fraction("tau", self.tau, zero=True)
@@ -221,10 +223,17 @@ class TwoSidedShift(Shift):
     canaries, not the supremum. Proved in docs/math/shift.md.
     """
 
+    name: ClassVar[str] = "two-sided"
+
     def offsets(self, classes: int) -> tuple[float, float]:
         """Half of τ₂ on each side."""
         tau2 = self.tau if classes == 2 else self.tau * (2 - self.tau)
         return tau2 / 2, tau2 / 2
+
+
+def short(number: float) -> str:
+    """1e-5, not 1e-05."""
+    return f"{number:g}".replace("e-0", "e-")
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:

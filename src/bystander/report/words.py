@@ -177,10 +177,7 @@ def tau_star(bound: Bound) -> str:
         return NO_TAU_STAR
     if nothing(bound):
         return "there is no finding that a wrong reference could explain away"
-    return (
-        f"the finding dies if the reference is off by more than τ* = {small(bound.tau_star)} on average "
-        "(total variation)"
-    )
+    return f"the finding dies if the reference is off by more than τ* = {small(bound.tau_star)} (total variation)"
 
 
 def facts(bound: Bound) -> list[tuple[str, str]]:
@@ -207,13 +204,15 @@ def setting(result: Result) -> list[tuple[str, str]]:
     """How the audit was run, as name and value."""
     combined = result.valid and result.games > 1 and result.combination
     games = f"{result.games:,}, {combined}" if combined else f"{result.games:,}"
-    corrected = result.level < (1 - result.confidence) * (1 - 1e-9)
-    level = f"evaluated at γ = {small(result.level)}" + (", after corrections" if corrected else "")
+    level = ""
+    if result.level is not None:
+        corrected = result.level < (1 - result.confidence) * (1 - 1e-9)
+        level = f"evaluated at γ = {small(result.level)}" + (", after corrections" if corrected else "")
     rows = [
         ("Games", games),
         ("Attack", result.attack),
         ("Selection", result.selection),
-        ("Level", level if result.valid else ""),
+        ("Level", level),
         ("Classes", f"{result.classes:,}"),
         ("Seed", f"{result.seed}"),
     ]
@@ -264,18 +263,17 @@ def slices_note(result: Result) -> str:
 def recompute(result: Result) -> str | None:
     """The line that gives the number again from its counts; None where counts alone cannot."""
     family = result.family
-    ranks = result.tau_star is None and family.name != "steinke"  # an e-process reads every rank
-    if ranks or not result.valid:
+    if result.level is None:
         return None
     parts = [
         "bystander bound",
         f"--canaries {result.canaries} --guesses {result.guesses} --correct {result.correct}",
         f"--confidence {1 - result.level:.10g} --family {family.name}",
     ]
-    if family.name == "rr":
+    if family.name == "rr" and not result.tau:
         parts.append(f"--classes {family.constant:g}")
-    elif family.name != "pure":
+    elif family.name != "rr" and family.name != "pure":
         parts.append(f"--delta {family.delta:.10g}")
     if result.tau:
-        parts.append(f"--tau {result.tau:.10g}")
+        parts.append(f"--tau {result.tau:.10g} --tau-form {result.tau_form} --classes {result.classes}")
     return " ".join(parts)
