@@ -36,3 +36,7 @@ check: lint types imports test  ## What CI runs
 
 clean:
 	rm -rf .venv demo-out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.PHONY: bench
+bench: $(READY)  ## Measure us beside the peers (venvs under bench/.venvs), in one run; see bench/README.md
+	@$(BIN)/python -m bench

@@ -1,6 +1,6 @@
 """Write docs/cli.md and docs/api.md from the code; with --check, exit 1 if they are stale.
 
-    python docs/generate.py [--check]
+python docs/generate.py [--check]
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def cli() -> str:
 def signature(thing: Any) -> str:
     """A signature, one parameter a line where it is long."""
     found = inspect.signature(thing)
-    parts = [re.sub(r"<factory>|<object object at \w+>", "…", str(p).replace("'", "")) for p in found.parameters.values()]
+    parts = [re.sub(r"<factory>|<object .+>", "…", str(p).replace("'", "")) for p in found.parameters.values()]
     if any(p.kind is p.KEYWORD_ONLY for p in found.parameters.values()):
         first = next(i for i, p in enumerate(found.parameters.values()) if p.kind is p.KEYWORD_ONLY)
         parts.insert(first, "*")
@@ -71,17 +71,13 @@ def signature(thing: Any) -> str:
 
 
 def text_of(thing: Any) -> str:
-    """The docstring, its examples as an indented block."""
-    text, example = [], False
-    for line in inspect.cleandoc(thing.__doc__ or "").splitlines():
-        example = line.startswith(">>>") or (example and bool(line.strip()))
-        text.append(f"    {line}" if example else line)
-    return "\n".join(text)
+    """The docstring without its examples: those run where they stand, in the source."""
+    return re.sub(r"^>>>(.+\n?)*", "", inspect.cleandoc(thing.__doc__ or ""), flags=re.MULTILINE).rstrip()
 
 
 def api() -> str:
     """The page of the public names."""
-    parts = [NOTE, "# Python\n\nEverything below is imported from `bystander`.\n"]
+    parts = [NOTE, "# Python\n\nEverything below is imported from `bystander`. Examples: `help(bystander.audit)`.\n"]
     for name in bystander.__all__:
         thing = getattr(bystander, name)
         if name.startswith("__"):

@@ -6,6 +6,9 @@ import argparse
 import re
 import sys
 from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import Any
 
 from experiments._record import HERE, Record
 from experiments._spec import Experiment, every
@@ -34,11 +37,21 @@ def draw(name: str) -> None:
         for key, figure in module.figures(record).items():
             target = HERE / name / "figures" / f"{key}-{profile}.png"
             target.parent.mkdir(exist_ok=True)
-            figure.savefig(target, dpi=110, facecolor="white", metadata={"Software": None})
+            _save(figure, target)
             print(target.relative_to(HERE.parent))
         for key, table in module.tables(record).items():
             print(f"\n{key}-{profile}\n{table}")
             _fill(f"{key}-{profile}", table)
+
+
+def _save(figure: Any, path: Path) -> None:
+    """A PNG of 96 colours: a third of the size, and nothing a reader could miss."""
+    from PIL import Image
+
+    with BytesIO() as whole:
+        figure.savefig(whole, dpi=110, facecolor="white")
+        image = Image.open(whole).convert("RGB").quantize(96, dither=Image.Dither.NONE)
+        image.save(path, format="PNG", optimize=True)
 
 
 def _fill(mark: str, table: str) -> None:

@@ -31,9 +31,7 @@ def cut(share: float, rows: int) -> int:
     return max(1, round(share * rows))
 
 
-def play(
-    rows: Records, attack: Attack, *, shares: tuple[float, ...] = (), games: int = 100, seed: int = 0
-) -> Tally:
+def play(rows: Records, attack: Attack, *, shares: tuple[float, ...] = (), games: int = 100, seed: int = 0) -> Tally:
     """Counts at these shares and at those of the default grid."""
     m = len(rows)
     cuts = sorted({*Grid().cuts(m), *(cut(q, m) for q in shares)})

@@ -1,8 +1,9 @@
 """Averaging e-values over games at fixed c': the rival of the median. Pure ε, no shift.
 
-Given the model and the shown labels, guess i is right with probability at most q = e^ε/(1 + e^ε) whatever the earlier ones
-were, so E_g(ε) = mean_d e^{d·C_g − c'·L_d(ε)}, L_d(ε) = log(1 + e^{ε+d}) − log(1 + e^ε), has mean at most 1 in every game g. So has
-their average over the games, however dependent. Several c' are paid for by Bonferroni.
+Given the model and the shown labels, guess i is right with probability at most q = e^ε/(1 + e^ε) whatever
+the earlier ones were, so E_g(ε) = mean_d e^{d·C_g − c'·L_d(ε)}, L_d(ε) = log(1 + e^{ε+d}) − log(1 + e^ε),
+has mean at most 1 in every game g. So has their average over the games, however dependent. Several c' are
+paid for by Bonferroni.
 """
 
 from __future__ import annotations

@@ -49,17 +49,18 @@ class Record:
     @property
     def settings(self) -> dict[str, Any]:
         """What the profile fixes."""
-        return self.body["settings"]
+        return dict(self.body["settings"])
 
     @property
     def cells(self) -> dict[str, dict[str, Any]]:
         """The numbers, by cell."""
-        return self.body["cells"]
+        cells: dict[str, dict[str, Any]] = self.body["cells"]
+        return cells
 
     @property
     def seconds(self) -> float:
         """Wall time of all cells together."""
-        return sum(cell["seconds"] for cell in self.cells.values())
+        return float(sum(cell["seconds"] for cell in self.cells.values()))
 
     def cell(self, key: str, compute: Callable[[], Mapping[str, Any]]) -> None:
         """Compute one cell unless it is there, and write the record."""

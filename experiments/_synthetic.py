@@ -1,6 +1,7 @@
 """The paper's synthetic data (Appendix C): a mixture of Gaussians, and randomized response on its labels.
 
-x | y ~ N(e_y, I_d) with balanced classes. The paper says d = 5 and k up to 10, but e_y needs d ≥ k: here d = max(5, k).
+x | y ~ N(e_y, I_d) with balanced classes. The paper says d = 5 and k up to 10, but e_y needs d ≥ k: here d
+= max(5, k).
 """
 
 from __future__ import annotations

@@ -1,8 +1,15 @@
 """Makers of the data that tests share: targets with something known about them."""
 
+import io
+import signal
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from unittest import mock
+
 import numpy as np
 
 from bystander import LogRatio, Quantile, Shift
+from bystander.cli import main
 from bystander.counts import Sketch
 from bystander.games.label import game_keys, play
 from bystander.records import from_arrays
@@ -67,3 +74,20 @@ def tally(arrays, cuts, *, games=1, seed=0, attack=None):
 
 def question(family, *, classes=2, level=0.05, share=0.5, shift=None):
     return Question(family, shift or Shift(), classes, level, Quantile(share))
+
+
+def invoke(*args):
+    """The command line in this process: arguments → (status, standard output, standard error)."""
+    out, err, before = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM)
+    try:
+        with (
+            redirect_stdout(out),
+            redirect_stderr(err),
+            mock.patch.object(sys, "argv", ["bystander", *map(str, args)]),
+        ):
+            main()
+    except SystemExit as left:
+        return left.code, out.getvalue(), err.getvalue()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    raise AssertionError("the command line did not leave by SystemExit")

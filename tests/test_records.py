@@ -173,9 +173,7 @@ def test_target_and_reference_may_sit_in_two_files(tmp_path, pieces):
     left, right = [], []
     for i in range(pieces):
         size = 60 // pieces
-        left.append(
-            write(rows.select(["id", "label", "t"]).slice(i * size, size), tmp_path / f"a{i}.parquet")
-        )
+        left.append(write(rows.select(["id", "label", "t"]).slice(i * size, size), tmp_path / f"a{i}.parquet"))
         right.append(write(shuffled.select(["id", "r"]).slice(i * size, size), tmp_path / f"b{i}.csv"))
     assert bag(from_files([*right, *left], WITH_ID)) == whole
     joined = from_files(left, WITH_ID, reference_data=right)
@@ -189,12 +187,31 @@ def test_target_and_reference_may_sit_in_two_files(tmp_path, pieces):
 def test_both_files_may_use_one_column_name(tmp_path):
     rows = make()
     a = write(rows.select(["id", "label", "t"]).rename_columns(["id", "label", "prob"]), tmp_path / "a.csv")
-    b = write(
-        rows.select(["id", "label", "r"]).rename_columns(["id", "label", "prob"]), tmp_path / "b.parquet"
-    )
+    b = write(rows.select(["id", "label", "r"]).rename_columns(["id", "label", "prob"]), tmp_path / "b.parquet")
     columns = Columns("label", ("prob",), ("prob",), id="id")
     assert bag(from_files(a, columns, reference_data=b)) == bag(from_frame(rows, WITH_ID))
-    fails(lambda: from_files([a, b], columns), "'prob'", "reference_data")
+    fails(lambda: from_files([a, b], columns), f"{b}, column 'id', row 0", f"of {a} has the same id")
+
+
+def test_target_and_reference_may_be_one_column(tmp_path):
+    rows = make()
+    p = rows["t"].to_numpy()
+    lists = rows.append_column("p", pa.array(np.column_stack([1 - p, p]).tolist()))
+    for columns in (Columns("label", "t", "t"), Columns("label", "p", "p", id="id")):
+        records = from_frame(lists, columns)
+        assert (records.target == records.reference).all()
+        assert records.target[:, 1].tolist() == p.tolist()
+        path = write(lists, tmp_path / "a.parquet")
+        assert bag(from_files(path, columns)) == bag(records)
+
+
+def test_float32_is_widened_before_anything_else():
+    p = np.random.default_rng(0).random(1000).astype(np.float32)
+    labels = np.arange(1000) % 2
+    assert bag(from_arrays(labels, p, p)) == bag(from_arrays(labels, p.astype(float), p.astype(float)))
+    lists = np.column_stack([p, 1 - p])
+    wide = from_arrays(labels, lists.astype(float), lists.astype(float))
+    assert bag(from_arrays(labels, lists, lists)) == bag(wide)
 
 
 def test_arrays_of_every_kind_give_the_same_rows():
@@ -235,9 +252,7 @@ def test_two_columns_lists_and_one_column_are_the_same_rows(tmp_path):
     assert bag(from_files(write(pa.table(wide), tmp_path / "w.csv"), columns)) == one
 
 
-@pytest.mark.parametrize(
-    "kind", [pa.list_(pa.float64()), pa.large_list(pa.float64()), pa.list_(pa.float64(), 3)]
-)
+@pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.large_list(pa.float64()), pa.list_(pa.float64(), 3)])
 def test_list_columns_of_k(kind):
     p = [[0.25, 0.25, 0.5], [0.5, 0.5, 0.0], [0.0, 0.0, 0.9995]]
     rows = pa.table({"label": [2, 0, 1], "t": pa.array(p, kind), "r": pa.array(p, kind)}).slice(1)
@@ -251,10 +266,7 @@ def test_list_columns_of_k(kind):
 @pytest.mark.parametrize(
     "labels",
     [
-        *(
-            pa.array([0, 1, 1], t)
-            for t in (pa.int8(), pa.uint8(), pa.int16(), pa.uint32(), pa.uint64(), pa.float32())
-        ),
+        *(pa.array([0, 1, 1], t) for t in (pa.int8(), pa.uint8(), pa.int16(), pa.uint32(), pa.uint64(), pa.float32())),
         pa.array([0, 1, 1], pa.float16()),
         pa.array([False, True, True]),
         pa.array([0, 1, 1]).dictionary_encode(),
@@ -292,6 +304,36 @@ def test_ids_are_their_text(tmp_path):
     assert bag(text) == bag(by_csv)
     decimal = from_arrays([1], [0.2], [0.2], ids=[Decimal(17)])
     assert decimal.keys[0] == by_csv.keys[0]
+
+
+def test_ids_of_whole_numbers_and_of_text_meet(tmp_path):
+    rows = make()
+    numbers = rows.set_column(0, "id", pa.array(np.arange(-30, 30)))
+    big = rows.set_column(0, "id", pa.array([2**64 - 1 - i for i in range(60)], pa.uint64()))
+    for table in (numbers, big):
+        text = table.set_column(0, "id", table["id"].cast(pa.string()))
+        small = table.set_column(0, "id", table["id"].cast(pa.int8())) if table is numbers else table
+        whole = bag(from_frame(text, WITH_ID))
+        assert bag(from_frame(table, WITH_ID)) == bag(from_frame(small, WITH_ID)) == whole
+        # Files of both kinds, together and joined.
+        a = write(text.slice(0, 20), tmp_path / "a.parquet")
+        b = write(table.slice(20), tmp_path / "b.parquet")
+        assert bag(from_files([a, b], WITH_ID)) == whole
+        left = write(table.select(["id", "label", "t"]), tmp_path / "l.parquet")
+        right = write(text.select(["id", "r"]).slice(0, 60), tmp_path / "r.parquet")
+        assert bag(from_files([left, right], WITH_ID)) == whole
+        write(text.select(["id", "r"]).slice(0, 59), right)
+        lost = repr(text["id"][59].as_py())
+        fails(lambda: from_files([left, right], WITH_ID), f"column 'id', row 59 is {lost}")  # noqa: B023
+        write(table.slice(5, 10), tmp_path / "c.parquet")
+        twin = repr(text["id"][5].as_py())
+        fails(lambda: from_files([a, tmp_path / "c.parquet"], WITH_ID), f"row 0 is {twin}", f"row 5 of {a}")  # noqa: B023
+    grouped = Columns("label", "t", "r", id="id", group="g")
+    users = pa.array(np.arange(60) // 7)
+    by_number = from_frame(rows.append_column("g", users), grouped)
+    by_text = from_frame(rows.append_column("g", users.cast(pa.string())), grouped)
+    assert len(by_number) == 9
+    assert bag(by_number) == bag(by_text)
 
 
 def test_csv_with_quotes_newlines_and_a_byte_order_mark(tmp_path):
@@ -453,9 +495,7 @@ def test_rows_count_from_zero_within_their_own_file(tmp_path):
 
 def test_classes_must_agree(tmp_path):
     three = pa.array([[0.25, 0.25, 0.5]] * 2)
-    fails(
-        lambda: from_frame(table(t=three), BINARY), "target of data frame has 3 classes", "reference", "has 2"
-    )
+    fails(lambda: from_frame(table(t=three), BINARY), "target of data frame has 3 classes", "reference", "has 2")
     a = write(table(t=three, r=three), tmp_path / "a.parquet")
     b = write(table(id=["x", "y"]), tmp_path / "b.parquet")
     fails(lambda: from_files([a, b], BINARY), f"target of {a} has 3 classes", f"of {b} has 2")
@@ -475,9 +515,7 @@ def test_ids_that_do_not_match_are_named(tmp_path):
         "same ids",
     )
     b = write(pa.table({"id": ["z", "x", "q", "y", "p"], "r": [0.1] * 5}), tmp_path / "b.csv")
-    fails(
-        lambda: from_files(a, WITH_ID, b), f"{b}, column 'id', row 2 is 'q'", f"{a} does not have", "1 more"
-    )
+    fails(lambda: from_files(a, WITH_ID, b), f"{b}, column 'id', row 2 is 'q'", f"{a} does not have", "1 more")
     b = write(pa.table({"id": ["z", "x", "z"], "r": [0.1] * 3}), tmp_path / "b.csv")
     fails(lambda: from_files(a, WITH_ID, b), f"{b}, column 'id', row 2 is 'z'", "row 0 has the same id")
     fails(lambda: from_files(a, BINARY, b), "reference_data needs an id")
@@ -502,7 +540,6 @@ def test_a_missing_column_is_named_with_the_closest(tmp_path):
 
 
 def test_columns_must_make_sense():
-    fails(lambda: from_frame(make(), Columns("label", "t", "t")), "same column 't'", "reference_data")
     fails(lambda: from_frame(make(), Columns("label", "t", "r", id="label")), "'label'", "of their own")
     fails(lambda: Columns("label", (), "r"), "target names no column")
 
@@ -615,9 +652,7 @@ def test_too_many_slices():
 
 def test_what_is_no_frame():
     for thing in (3, None, {"label": [1]}, [1, 2], pd.Series([1])):
-        fails(
-            lambda thing=thing: from_frame(thing, BINARY), f"data frame is {type(thing).__name__}", "polars"
-        )
+        fails(lambda thing=thing: from_frame(thing, BINARY), f"data frame is {type(thing).__name__}", "polars")
     rows = pd.DataFrame({"label": [0, "x"], "t": [0.1, 0.2], "r": [0.1, 0.2]})
     fails(lambda: from_frame(rows, BINARY), "data frame, column 'label', row 1 is 'x'")
 
@@ -705,9 +740,9 @@ garbage = st.one_of(
     st.decimals(allow_nan=False, places=2, min_value=-9, max_value=9),
     st.dictionaries(st.text(max_size=2), st.integers(), max_size=1),
 )
-one_kind = st.sampled_from(
-    [st.integers(0, 1), st.floats(0, 1), st.text(max_size=2), st.booleans(), garbage]
-).flatmap(lambda kind: st.lists(kind, min_size=3, max_size=3))
+one_kind = st.sampled_from([st.integers(0, 1), st.floats(0, 1), st.text(max_size=2), st.booleans(), garbage]).flatmap(
+    lambda kind: st.lists(kind, min_size=3, max_size=3)
+)
 
 
 @QUICK

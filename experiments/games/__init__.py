@@ -1,11 +1,13 @@
 """Many games on one model, one bound: what each way to combine them keeps, and how often it is wrong.
 
-Power: randomized response with known posterior. Null: three targets that learned nothing from the audited labels, whose
-scores are nevertheless far from flat. All bounds here but one are on pure ε (f_{ε,0}), so that the e-values can be compared.
+Power: randomized response with known posterior. Null: three targets that learned nothing from the audited
+labels, whose scores are nevertheless far from flat. All bounds here but one are on pure ε (f_{ε,0}), so
+that the e-values can be compared.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,8 +26,8 @@ POWER = {"flat eps=1": (0, 1.0), "flat eps=2": (0, 2.0), "mixture eps=1": (2, 1.
 NULLS = ("rare", "shuffled k=2", "shuffled k=10")
 _COMMON = {"seed": 3, "games": 100, "delta": 0.0, "confidence": 1 - audits.LEVEL}
 PROFILES = {
-    "small": {**_COMMON, "power": {"2000": 20}, "null": {"2000": 100}},
-    "paper": {**_COMMON, "power": {"2000": 200, "20000": 60, "200000": 12}, "null": {"2000": 1000, "20000": 400}},
+    "small": {**_COMMON, "power": {"2000": 10}, "null": {"2000": 40}},
+    "paper": {**_COMMON, "power": {"2000": 60, "20000": 30, "200000": 6}, "null": {"2000": 400, "20000": 400}},
 }
 
 
@@ -34,39 +36,43 @@ def run(record: Record) -> None:
     settings = record.settings
     for m, repeats in settings["null"].items():
         for name in NULLS:
-            record.cell(f"null {name} m={m}", lambda n=name, m=int(m), r=repeats: many(f"null {n}", m, r, settings))
+            record.cell(f"null {name} m={m}", partial(many, f"null {name}", int(m), repeats, settings))
     for m, repeats in settings["power"].items():
         for name in POWER:
-            record.cell(f"power {name} m={m}", lambda n=name, m=int(m), r=repeats: many(n, m, r, settings))
+            record.cell(f"power {name} m={m}", partial(many, name, int(m), repeats, settings))
+        for name in POWER:  # the same games at δ = 1e-5, where small levels cost more
+            record.cell(f"delta {name} m={m}", partial(many, name, int(m), repeats, settings, audits.DELTA))
 
 
-def many(name: str, m: int, repeats: int, settings: dict[str, Any]) -> dict[str, Any]:
+def many(name: str, m: int, repeats: int, settings: dict[str, Any], delta: float = 0.0) -> dict[str, Any]:
     """Mean ε kept, and how often it is above the truth, over seeded runs of one target."""
-    truth, found = 0.0, {}
+    truth = 0.0
+    found: dict[str, list[float]] = {}
     for repeat in range(repeats):
         labels, target, reference, truth = draw(name, m, settings["seed"], repeat)
         rows = audits.records(labels, target, reference, seed=repeat)
         shares = tuple(p / 100 for p in range(1, 101))
         tally = audits.play(rows, LogRatio(), shares=shares, games=settings["games"], seed=repeat)
-        for method, epsilon in ways(tally, reference.shape[1]).items():
+        for method, epsilon in ways(tally, reference.shape[1], delta).items():
             found.setdefault(method, []).append(epsilon)
     methods = {}
     for method, values in found.items():
         above = float(np.mean(np.array(values) > truth))
         error = (max(above * (1 - above), 0.05 * 0.95 if above < 0.05 else 0) / repeats) ** 0.5
-        methods[method] = {
-            "mean": np.mean(values), "se": np.std(values, ddof=1) / repeats**0.5, "above_truth": above, "above_se": error
-        }  # fmt: skip
-    return {"target": name, "rows": m, "repeats": repeats, "truth": truth, "methods": methods}
+        methods[method] = {"mean": np.mean(values), "se": np.std(values, ddof=1) / repeats**0.5}
+        methods[method] |= {"above_truth": above, "above_se": error}
+    return {"target": name, "delta": delta, "rows": m, "repeats": repeats, "truth": truth, "methods": methods}
 
 
-def ways(tally: Tally, classes: int) -> dict[str, float]:
+def ways(tally: Tally, classes: int, delta: float) -> dict[str, float]:
     """One ε by each way to combine the games."""
     first = Tally(tally.canaries, tally.guesses, tally.correct[:1])
-    pure = {"family": ApproxDP(0.0)}
-    out = {"one game": audits.ask(first, Grid(), audits.question(classes, **pure))}
+    family = ApproxDP(delta)
+    out = {"one game": audits.ask(first, Grid(), audits.question(classes, family=family))}
     for share in SHARES:
-        out[f"quantile {share:g}"] = audits.ask(tally, Grid(), audits.question(classes, share=share, **pure))
+        out[f"quantile {share:g}"] = audits.ask(tally, Grid(), audits.question(classes, share=share, family=family))
+    if delta:
+        return out
     out["averaged e-values"] = averaged(tally.at(Grid().cuts(tally.canaries)), audits.LEVEL)
     out["quantile 0.5, δ = 1e-5"] = audits.ask(tally, Grid(), audits.question(classes, family=ApproxDP(audits.DELTA)))
     out["paper: mean of the sweeps"] = float(audits.paper_sweep(tally, classes).mean())

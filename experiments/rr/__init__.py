@@ -1,24 +1,27 @@
 """Randomized response on synthetic data: the paper's two figures (0.1 % and 1 % of guesses), and valid bounds beside.
 
-Choices where the paper is silent. d = max(5, k). The audited "model" publishes the noisy label z, so M(x) is read in
-three ways: the indicator of z and the channel P(z | ·), both under the paper's score (t = 2), and the attacker's posterior
-P(y | x, z) under the log-ratio. Logistic regression trains on as many fresh rows as are audited.
+Choices where the paper is silent. d = max(5, k). The audited "model" publishes the noisy label z, so M(x)
+is read in three ways: the indicator of z and the channel P(z | ·), both under the paper's score (t = 2),
+and the attacker's posterior P(y | x, z) under the log-ratio. Logistic regression trains on as many fresh
+rows as are audited.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bystander import FixedFraction, Grid, LogRatio, PaperScore
+from bystander.attacks import Attack
 from experiments import _audits as audits
 from experiments import _synthetic as synthetic
 from experiments._record import Record
 from experiments._spec import Experiment
 
 SHARES = (0.001, 0.01)
-ATTACKS = {
+ATTACKS: dict[str, tuple[synthetic.Predict, Attack]] = {
     "indicator": (synthetic.indicator, PaperScore(2.0)),
     "channel": (synthetic.channel, PaperScore(2.0)),
     "posterior": (synthetic.posterior, LogRatio()),
@@ -51,7 +54,7 @@ def run(record: Record) -> None:
         for source, epsilon in todo:
             record.cell(
                 name(k, source, epsilon),
-                lambda s=source, e=epsilon: cell(data, references[s], e, settings, truth=s == "truth"),
+                partial(cell, data, references[source], epsilon, settings, truth=source == "truth"),
             )
 
 
@@ -94,4 +97,6 @@ def cell(
     return out
 
 
-EXPERIMENT = Experiment("Figures on randomized response: 0.1 % and 1 % of guesses (section 5.6, appendix C)", PROFILES, run)
+EXPERIMENT = Experiment(
+    "Figures on randomized response: 0.1 % and 1 % of guesses (section 5.6, appendix C)", PROFILES, run
+)

@@ -1,12 +1,14 @@
-"""The paper's figure on τ: binary randomized response, counterfactuals from min(P(y = 1 | x) + τ, 1), τ told to the bound.
+"""The paper's figure on τ: binary randomized response, counterfactuals from min(P(y = 1 | x) + τ, 1).
 
-Attacks as in rr: the paper's score on the indicator of the noisy label, and the log-ratio with the posterior whose prior is
-the shifted reference (all that the attacker knows). Bounds: the paper's (Gaussian, Theorem 1's form, mean of the games); the
-valid one in Theorem 1's form, in the two-sided form, and, wrongly, with τ = 0.
+Attacks as in rr: the paper's score on the indicator of the noisy label, and the log-ratio with the
+posterior whose prior is the shifted reference (all that the attacker knows). Bounds: the paper's (Gaussian,
+Theorem 1's form, mean of the games); the valid one in Theorem 1's form, in the two-sided form, and,
+wrongly, with τ = 0.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,10 +36,12 @@ def run(record: Record) -> None:
     for epsilon in settings["epsilons"]:
         z = synthetic.randomized(data.labels, 2, epsilon, settings["seed"], 2, round(1000 * epsilon))
         for tau in settings["taus"]:
-            record.cell(f"eps={epsilon:g} tau={tau:g}", lambda e=epsilon, t=tau, z=z: cell(data, z, e, t, settings))
+            record.cell(f"eps={epsilon:g} tau={tau:g}", partial(cell, data, z, epsilon, tau, settings))
 
 
-def cell(data: synthetic.Mixture, z: synthetic.Labels, epsilon: float, tau: float, settings: dict[str, Any]) -> dict[str, Any]:
+def cell(
+    data: synthetic.Mixture, z: synthetic.Labels, epsilon: float, tau: float, settings: dict[str, Any]
+) -> dict[str, Any]:
     """Every rule at one shift."""
     one = np.minimum(data.posterior[:, 1] + tau, 1)
     reference = np.column_stack((1 - one, one))
@@ -47,13 +51,13 @@ def cell(data: synthetic.Mixture, z: synthetic.Labels, epsilon: float, tau: floa
         predict, attack = ATTACKS[reading]
         rows = audits.records(data.labels, predict(z, reference, epsilon), reference, seed=settings["seed"])
         tally = audits.play(rows, attack, shares=SHARES, games=settings["games"], seed=settings["seed"])
-        found: dict[str, Any] = {}
+        asked = {form: audits.question(2, shift=shift) for form, shift in forms.items()}
+        found: dict[str, Any] = {"grid": {form: audits.ask(tally, Grid(), asked[form]) for form in forms}}
         for share in SHARES:
             gaussian = audits.paper(tally, share, shift=Shift(tau))
             found[f"{share:g}"] = {"gaussian_mean": gaussian.mean(), "gaussian_sd": gaussian.std(ddof=1)} | {
-                form: audits.ask(tally, FixedFraction(share), audits.question(2, shift=shift)) for form, shift in forms.items()
+                form: audits.ask(tally, FixedFraction(share), asked[form]) for form in forms
             }
-        found["grid"] = {form: audits.ask(tally, Grid(), audits.question(2, shift=shift)) for form, shift in forms.items()}
         out[reading] = found
     return out
 

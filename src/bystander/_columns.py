@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SUM_TOLERANCE = 1e-3
+_BLOCK = 4096  # rows that stay in the cache while several passes go over them
 
 
 def labels(where: Where, column: str, values: Any, classes: int) -> NDArray[np.int64]:
@@ -49,39 +50,43 @@ def probabilities(where: Where, table: Any, columns: tuple[str, ...]) -> NDArray
     advice = "give probabilities from 0 to 1, not scores or logits"
     first = _flat(where, columns[0], table[columns[0]], advice)
     kind = first.type
-    # Adding 0.0 makes -0.0 the same bits as 0.0.
     if len(columns) > 1:
-        p = np.empty((len(first), len(columns)))
-        for k, column in enumerate(columns):
-            values = _flat(where, column, table[column], advice) if k else first
-            np.add(_in_range(where, column, values, advice), 0.0, out=p[:, k], dtype=np.float64)
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        rest = (_flat(where, column, table[column], advice) for column in columns[1:])
+        pairs = zip(columns, (first, *rest), strict=True)
+        return _normalised(where, columns, [_in_range(where, name, one, advice) for name, one in pairs])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         flat, width = _list_values(where, columns[0], first)
-        flat = _flat(where, columns[0], flat, advice)
-        p = np.add(_in_range(where, columns[0], flat, advice, width), 0.0, dtype=np.float64).reshape(-1, width)
+        flat = _in_range(where, columns[0], _flat(where, columns[0], flat, advice), advice, width)
+        if width > 1:
+            return _normalised(where, columns, [flat[k::width] for k in range(width)])
+        first = flat
     else:
-        return _two(_in_range(where, columns[0], first, advice))
-    if p.shape[1] == 1:
-        return _two(p[:, 0])
-    # Class by class, so that the sum's rounding does not depend on how NumPy splits the table.
-    total = p[:, 0].copy()
-    for k in range(1, p.shape[1]):
-        total += p[:, k]
-    off = np.abs(total - 1.0)
-    if off.max() > _SUM_TOLERANCE:
-        row = int(np.argmax(off > _SUM_TOLERANCE))
-        raise InputError(
-            f"{where.name}, column {', '.join(map(repr, columns))}, row {where.start + row} sums to {total[row]:.6g}: "
-            "give each class's probability, which sum to 1"
-        )
-    return np.divide(p, total[:, None], out=p)
+        first = _in_range(where, columns[0], first, advice)
+    p = np.empty((first.size, 2))
+    for start in range(0, first.size, _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        np.subtract(1.0, first[rows], out=p[rows, 0], dtype=np.float64)
+        np.add(first[rows], 0.0, out=p[rows, 1], dtype=np.float64)  # -0.0 becomes 0.0
+    return p
 
 
-def _two(ones: NDArray[Any]) -> NDArray[np.float64]:
-    """Both classes' probabilities from that of label 1."""
-    p = np.empty((ones.size, 2))
-    np.subtract(1.0, ones, out=p[:, 0], dtype=np.float64)
-    np.add(ones, 0.0, out=p[:, 1], dtype=np.float64)
+def _normalised(where: Where, columns: tuple[str, ...], classes: list[NDArray[Any]]) -> NDArray[np.float64]:
+    """Each row of the classes divided by its sum, which is 1 but for rounding."""
+    p = np.empty((classes[0].size, len(classes)))
+    for start in range(0, len(p), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        # Class by class, so that the sum's rounding does not depend on how NumPy splits the table.
+        total = classes[0][rows].astype(np.float64)
+        for one in classes[1:]:
+            total += one[rows]
+        off = np.abs(total - 1.0)
+        if off.max() > _SUM_TOLERANCE:
+            row = int(np.argmax(off > _SUM_TOLERANCE))
+            there = f"{where.name}, column {', '.join(map(repr, columns))}, row {where.start + start + row}"
+            raise InputError(f"{there} sums to {total[row]:.6g}: give each class's probability, which sum to 1")
+        for k, one in enumerate(classes):
+            np.divide(one[rows], total, out=p[rows, k])
+        p[rows] += 0.0  # -0.0 becomes 0.0
     return p
 
 

@@ -65,7 +65,7 @@ def _mix_rows(values: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
 
 def _raise_registers(keys: NDArray[np.uint64], held: NDArray[np.uint64]) -> None:
     for i in range(keys.size):
-        rest = keys[i] & _REST
+        rest = (keys[i] & _REST) + np.uint64(1)  # 0 is a part without keys
         part = keys[i] >> _REST_BITS
         if rest > held[part]:
             held[part] = rest
@@ -128,7 +128,7 @@ def distinct(held: NDArray[np.uint64]) -> float:
     A part's largest key falls short of the top by an exponential variable of rate n / parts, and the mean of such
     gaps gives n (Lumbroso, 2010: a better estimate than HyperLogLog's for as many registers, at 8 bytes each).
     """
-    gaps = (_REST + np.uint64(1) - held) / 2.0 ** int(_REST_BITS)
+    gaps = (_REST + np.uint64(2) - held) / 2.0 ** int(_REST_BITS)
     seen = int(np.count_nonzero(held))
     # A part without keys has a gap of 1, cut short; n - 1 of n seen gaps makes the estimate unbiased.
     return float(held.size * (seen - (seen == held.size)) / gaps.sum())

@@ -1,7 +1,7 @@
 """Never above the truth: randomized response, whose SIM ε under the uniform imputed label has a closed form.
 
-400 seeded mechanisms at each ε, 95 %: a bound passes where at most 5 % + 2·√(.05·.95/400) = 7.18 % of the runs read
-more than the truth.
+Seeded mechanisms at each ε, 95 %: a bound passes where at most 5 % + 2·√(.05·.95/runs) of the runs read more than the
+truth: 7.18 % of 400 runs, 8.08 % of the 200 of the fast tests.
 """
 
 import math
@@ -12,9 +12,6 @@ import pytest
 from bystander import ApproxDP, EProcess, FixedFraction, Grid, Pure, RandomizedResponse, Steinke
 from tests import makers, reference
 from tests.statistical.test_null import first
-
-RUNS = 400
-LIMIT = 0.05 + 2 * math.sqrt(0.05 * 0.95 / RUNS)
 
 
 @pytest.mark.parametrize(
@@ -27,39 +24,38 @@ def test_the_closed_form_is_the_published_table(classes, epsilon, sim):
     assert reference.response_for_sim(reference.response_sim(epsilon, classes), classes) == pytest.approx(epsilon)
 
 
-def above(classes, sim, m, games):
-    """The share of runs above the truth, of every selection × family × (games, quantile)."""
+def check(classes, sim, m, combinations, runs):
+    """The share of runs above the truth is small, of every selection × family × (games, quantile)."""
     replacement = reference.response_for_sim(sim, classes)
     selections = (FixedFraction(0.01), FixedFraction(0.1), Grid())
     cuts = set().union(*(s.cuts(m) for s in (*selections, EProcess())))
     families = (ApproxDP(), Pure(), Steinke(), RandomizedResponse(classes))
     asked = [(s, f) for s in selections for f in families] + [(EProcess(), Pure())]
     found = {}
-    for seed in range(RUNS):
+    games = max(games for games, _ in combinations)
+    for seed in range(runs):
         arrays = makers.response(np.random.default_rng([classes, round(100 * sim), seed]), m, classes, replacement)
         tally = makers.tally(arrays, cuts, games=games, seed=seed)
-        for games_now, share in ((1, 0.5), (games, 0.5), (games, 0.25)):
+        for games_now, share in combinations:
             for selection, family in asked:
                 question = makers.question(family, classes=classes, share=share)
                 epsilon = selection.choose(first(tally, games_now, selection), question).epsilon
                 truth = replacement if isinstance(family, RandomizedResponse) else sim
                 key = (selection.name, family.name, games_now, share)
                 found[key] = found.get(key, 0) + (epsilon > truth)
-    return {key: count / RUNS for key, count in found.items()}
+    limit = 0.05 + 2 * math.sqrt(0.05 * 0.95 / runs)
+    assert len(found) == 13 * len(combinations)
+    assert not {key: count / runs for key, count in found.items() if count / runs > limit}
 
 
 @pytest.mark.parametrize("classes", [2, 10])
-@pytest.mark.parametrize("sim", [0.25, 0.5, 1, 2, 4, 6])
+@pytest.mark.parametrize("sim", [0.25, 1, 4])
 def test_no_bound_is_above_the_truth(sim, classes):
-    found = above(classes, sim, m=2000, games=5)
-    over = {key: rate for key, rate in found.items() if rate > LIMIT}
-    assert not over
-    assert len(found) == 39
+    check(classes, sim, m=2000, combinations=((1, 0.5), (5, 0.5)), runs=200)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 10])
 @pytest.mark.parametrize("sim", [0.25, 0.5, 1, 2, 4, 6])
 def test_no_bound_is_above_the_truth_over_many_games(sim, classes):
-    found = above(classes, sim, m=10_000, games=40)
-    assert not {key: rate for key, rate in found.items() if rate > LIMIT}
+    check(classes, sim, m=10_000, combinations=((1, 0.5), (20, 0.5), (20, 0.25)), runs=400)

@@ -1,0 +1,1 @@
+"""Measurements of this project beside its peers: `make bench`, or `python -m bench NAME` for one part."""

@@ -1,0 +1,60 @@
+"""How cost grows: with rows, games, classes, and canaries of one bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bench import figures
+from bench.runs import worker
+
+ROWS = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000]
+GAMES = [1, 2, 5, 10, 20, 50, 100, 200, 400]
+CLASSES = [2, 3, 4, 6, 8, 10, 14, 20]
+CANARIES = [10**k for k in range(3, 10)]
+TIMES, LIMIT = 3, 20.0
+
+
+def measure() -> dict[str, Any]:
+    """Four curves, their exponents and their figures."""
+    found = {
+        "rows": worker("ours", "rows", sizes=ROWS, games=20, times=TIMES),
+        "games": worker("ours", "games", sizes=GAMES, rows=1_000_000, times=TIMES),
+        "classes": worker("ours", "classes", sizes=CLASSES, rows=200_000, games=100, times=TIMES),
+        "canaries": _canaries(),
+    }
+    for name, curve in found.items():
+        curve["exponents"] = {what: exponents(curve["sizes"], each) for what, each in curve["seconds"].items()}
+        figures.cost(name, curve)
+    classes = found["classes"]
+    ten = CLASSES.index(10)
+    return {
+        "sizes": {"rows": {"games": 20}, "games": {"rows": 1_000_000}, "classes": {"rows": 200_000, "games": 100}},
+        "repetitions": TIMES,
+        "ten_classes_over_two": {what: each[ten] / each[0] for what, each in classes["seconds"].items()},
+        "curves": found,
+    }
+
+
+def exponents(sizes: list[int], seconds: list[float | None]) -> dict[str, float]:
+    """The slope of log seconds against log size: over all sizes, and over the upper half of them."""
+    points = [(size, each) for size, each in zip(sizes, seconds, strict=True) if each is not None]
+    x, y = np.log(np.array(points)).T
+    half = len(points) // 2
+    return {"all": float(np.polyfit(x, y, 1)[0]), "upper_half": float(np.polyfit(x[half:], y[half:], 1)[0])}
+
+
+def _canaries() -> dict[str, Any]:
+    """One bound, 60 % of the guesses right; nothing beyond what takes more than the limit is tried."""
+    seconds: dict[str, list[float | None]] = {}
+    for family in ("approx", "gaussian"):
+        for share in (0.01, 1.0):
+            each: list[float | None] = []
+            for m in CANARIES:
+                count = {"canaries": m, "guesses": round(m * share), "correct": round(0.6 * m * share)}
+                late = bool(each) and each[-1] is None
+                done = {} if late else worker("ours", "bound", limit=LIMIT, **count, family=family, times=5)
+                each.append(done.get("seconds"))
+            seconds[f"{family}, c' = {share:.0%} of m"] = each
+    return {"sizes": CANARIES, "seconds": seconds, "limit_seconds": LIMIT}

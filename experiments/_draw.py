@@ -1,0 +1,53 @@
+"""What all figures and tables share: one palette with fixed meanings, plain axes, Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+INK, PALE = "#333333", "#9a9a9a"
+VALID, DEFAULT = "#0b6e75", "#174ea6"  # bounds
+PAPER, PROXY = "#b45309", "#d98324"  # the paper's rule: not a bound
+SCALE = ("#0b6e75", "#174ea6", "#7a3e9d", "#b45309", "#a61b29", "#5b6770")
+
+
+def grid(rows: int, columns: int, width: float, height: float, **share: Any) -> tuple[Any, Any]:
+    """A light figure and its axes, always as a two-dimensional array."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    axes = figure.subplots(rows, columns, squeeze=False, **share)
+    for ax in axes.flat:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(alpha=0.22, linewidth=0.6)
+        ax.set_axisbelow(True)
+    return figure, axes
+
+
+def legend(figure: Any, ax: Any, columns: int) -> None:
+    """One legend below all panels."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8.5)
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table; the first column to the left, numbers to the right."""
+    lines = [f"| {' | '.join(head)} |", f"|---|{'---:|' * (len(head) - 1)}"]
+    lines += [f"| {' | '.join(map(str, row))} |" for row in rows]
+    return "\n".join(lines)
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number as a table shows it."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def footer(record: Any) -> str:
+    """Where a table's numbers come from."""
+    name, profile, runs = record.body["experiment"], record.body["profile"], record.body["runs"]
+    commit = ", ".join(sorted({run["commit"][:7] for run in runs}))
+    where = record.path.relative_to(record.path.parents[3])
+    return (
+        f"\n`python -m experiments run {name} --profile {profile}` → `{where}`"
+        f" ({record.seconds:,.0f} s in all; package at commit {commit})."
+    )
