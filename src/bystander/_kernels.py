@@ -165,20 +165,24 @@ def f_inverse(kind, theta, constant, r):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def binomial_mass(n, v, log_q, log_p):  # type: ignore[no-untyped-def]
+    """Pr[Bin(n, q) = v], from the logarithms of q and 1 − q."""
+    ways = math.lgamma(n + 1.0) - math.lgamma(v + 1.0) - math.lgamma(n - v + 1.0)
+    return math.exp(ways + v * log_q + (n - v) * log_p)
+
+
+@njit(cache=True, nogil=True)
 def steinke_p_value(epsilon, delta, m, guesses, correct):  # type: ignore[no-untyped-def]
     """Pr[at least `correct` of `guesses`] ≤ β + 2mδ·α (Steinke et al. 2023, Theorem 5.2)."""
     log_q, log_p = -math.log1p(math.exp(-epsilon)), -epsilon - math.log1p(math.exp(-epsilon))
     odds = math.exp(-epsilon)  # (1 − q)/q
-    start = (
-        math.lgamma(guesses + 1.0)
-        - math.lgamma(correct + 1.0)
-        - math.lgamma(guesses - correct + 1.0)
-        + correct * log_q
-        + (guesses - correct) * log_p
-    )
-    # β from the side on which the masses do not vanish before they are added up
-    beta, mass = 0.0, math.exp(start)
-    if correct * (1.0 + odds) > guesses:
+    mean = guesses / (1.0 + odds)
+    reach = 12.0 * math.sqrt(mean * odds / (1.0 + odds)) + 200.0  # what lies beyond adds less than 1e-30
+    if correct < mean - reach:
+        return 1.0
+    # β = Pr[Bin ≥ correct], added up on the side that is smaller
+    beta, mass = 0.0, binomial_mass(guesses, correct, log_q, log_p)
+    if correct > mean:
         for v in range(correct, guesses + 1):
             beta += mass
             mass *= (guesses - v) / ((v + 1.0) * odds)
@@ -191,14 +195,17 @@ def steinke_p_value(epsilon, delta, m, guesses, correct):  # type: ignore[no-unt
             if mass <= 1e-18 * beta:
                 break
         beta = 1.0 - beta
-    alpha, total, mass = 0.0, 0.0, math.exp(start)
-    for i in range(1, correct + 1 if delta > 0.0 else 1):
-        v = correct - i  # mass of v from that of v + 1
-        mass *= (v + 1.0) * odds / (guesses - v)
+    if delta == 0.0:
+        return beta
+    # α = max_i Pr[correct − i ≤ Bin < correct]/i
+    alpha, total = 0.0, 0.0
+    first = min(correct - 1, int(mean + reach))
+    mass = binomial_mass(guesses, first, log_q, log_p)
+    for v in range(first, -1, -1):
         total += mass
-        if total > i * alpha:
-            alpha = total / i
-        if i * alpha > 1.0:
+        alpha = max(alpha, total / (correct - v))
+        mass *= v * odds / (guesses - v + 1.0)
+        if (correct - v) * alpha > 1.0:
             break
     return min(1.0, beta + 2.0 * m * delta * alpha)
 
