@@ -112,9 +112,7 @@ def e_process(rights, gamma):
         probabilities = [1 / (1 + math.exp(-epsilon - d)) for d in bets]
         wealth, best = [1.0] * 8, 0.0
         for right in rights:
-            wealth = [
-                w * (p / q if right else (1 - p) / (1 - q)) for w, p in zip(wealth, probabilities, strict=True)
-            ]
+            wealth = [w * (p / q if right else (1 - p) / (1 - q)) for w, p in zip(wealth, probabilities, strict=True)]
             best = max(best, sum(wealth) / 8)
         return best
 

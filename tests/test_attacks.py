@@ -12,14 +12,17 @@ REFERENCE = np.array([[0.6, 0.4], [0.4, 0.6], [0.75, 0.25]])
 
 @pytest.mark.parametrize("t", [0.0, 1.0, 2.0, 2.5])
 def test_the_papers_score(t):
-    expected = [[(m - r) * (1 - r) ** t for m, r in zip(*rows, strict=True)] for rows in zip(TARGET, REFERENCE, strict=True)]
+    expected = [
+        [(m - r) * (1 - r) ** t for m, r in zip(*rows, strict=True)] for rows in zip(TARGET, REFERENCE, strict=True)
+    ]
     assert PaperScore(t).scores(TARGET, REFERENCE) == pytest.approx(np.array(expected), abs=1e-15)
 
 
 @pytest.mark.parametrize("t", [0.0, 1.0, 2.0])
 def test_the_log_ratio(t):
     expected = [
-        [math.log(m / r) * (1 - r) ** t for m, r in zip(*rows, strict=True)] for rows in zip(TARGET, REFERENCE, strict=True)
+        [math.log(m / r) * (1 - r) ** t for m, r in zip(*rows, strict=True)]
+        for rows in zip(TARGET, REFERENCE, strict=True)
     ]
     assert LogRatio(t).scores(TARGET, REFERENCE) == pytest.approx(np.array(expected), abs=1e-15)
 
@@ -69,7 +72,9 @@ def test_names_and_shares():
     assert (PaperScore().share, LogRatio().share, Learned(0.5).share) == (0.0, 0.0, 0.5)
 
 
-@pytest.mark.parametrize("make", [lambda: PaperScore(-1), lambda: LogRatio(math.nan), lambda: Learned(0), lambda: Learned(1)])
+@pytest.mark.parametrize(
+    "make", [lambda: PaperScore(-1), lambda: LogRatio(math.nan), lambda: Learned(0), lambda: Learned(1)]
+)
 def test_wrong_attacks_are_refused(make):
     with pytest.raises(InputError):
         make()

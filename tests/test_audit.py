@@ -246,7 +246,10 @@ def test_a_reference_that_rules_a_true_label_out_is_noted():
         ({"canaries": 3001}, "canaries is 3001: give a whole number from 1 to 3000"),
         ({"control": 3}, "control is not a mapping: beside arrays, give a mapping of labels, target and reference"),
         ({"control": {"labels": [0]}}, "control has labels: give labels, target and reference"),
-        ({"group": np.arange(3000)}, "groups need ids: give ids too, so that a group's row is chosen without its label"),
+        (
+            {"group": np.arange(3000)},
+            "groups need ids: give ids too, so that a group's row is chosen without its label",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused_by_name_and_value(leaky, change, words):

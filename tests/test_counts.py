@@ -76,7 +76,10 @@ def game(arrays, order, ids):
     records = from_arrays(*(a[order] for a in arrays), ids=None if ids is None else ids[order])
     scores = LogRatio().scores(records.target, records.reference)
     cuts, keys = (1, 10, 33, 150), game_keys(2, 4)
-    return [sketched(records).tally(cuts, keys).correct.tolist(), play_exactly(records, scores, keys, cuts).correct.tolist()]
+    return [
+        sketched(records).tally(cuts, keys).correct.tolist(),
+        play_exactly(records, scores, keys, cuts).correct.tolist(),
+    ]
 
 
 @given(order=st.permutations(range(150)), named=st.booleans(), kind=st.sampled_from(["noise", "constant"]))

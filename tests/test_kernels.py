@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import ndtri
 
-from bystander import ApproxDP, Gaussian, Laplace, LogRatio, PaperScore, Pure, RandomizedResponse, Steinke, TwoSidedShift
+from bystander import (
+    ApproxDP,
+    Gaussian,
+    Laplace,
+    LogRatio,
+    PaperScore,
+    Pure,
+    RandomizedResponse,
+    Steinke,
+    TwoSidedShift,
+)
 from bystander._kernels import (
     RANKS,
     best_rejected,
@@ -199,7 +209,9 @@ def test_hypergeometric_has_its_law(data):
     assert found == pytest.approx(law.pmf(np.arange(size + 1)), abs=1 / 2000)
 
 
-@pytest.mark.parametrize(("size", "good", "need"), [(10**9, 5 * 10**8, 10**6), (10**7, 10, 10**6), (10**6, 10**6 - 3, 5)])
+@pytest.mark.parametrize(
+    ("size", "good", "need"), [(10**9, 5 * 10**8, 10**6), (10**7, 10, 10**6), (10**6, 10**6 - 3, 5)]
+)
 def test_hypergeometric_of_many_rows_stays_in_its_range_and_has_its_mean(size, good, need):
     drawn = np.array([hypergeometric((k + 0.5) / 400, size, good, need) for k in range(400)])
     assert ((max(0, need - size + good) <= drawn) & (drawn <= min(need, good))).all()

@@ -57,25 +57,26 @@ def fdp(canaries: int, guesses: int, correct: int) -> dict[str, Any]:
 
 
 def fdp_sampled(canaries: int, guesses: int, correct: int, mu: float, times: int) -> dict[str, Any]:
-    """The same where the whole would take hours: a few of the noise levels that it would try, scaled to all of them.
+    """The same where the whole would take half an hour or more: a few of the noise levels that it would try, scaled.
 
-    It tries noise levels from the least on and stops at the first that it rejects; that is the one at 1/μ. It runs
-    every level's recursion to its end, so each costs the same. The μ given is checked against its own test there.
+    It tries noise levels from the least on and stops at the first that it rejects, the one at 1/μ. The levels before
+    run the recursion to its end and cost alike; the last is cheaper, and counted once. The μ given is checked against
+    its own test there, and the scaling where the whole can be run too (part `bounds`).
     """
     node = FDPAnalysisNode(m=canaries, c=correct, c_cap=guesses, delta=DELTA)
     last = next(k for k, noise in enumerate(node.candidate_noises) if noise >= 1 / mu)
     seconds, rejected = [], []
-    for k in (last - 1, *np.linspace(0, last - 2, times - 2).astype(int), last):
+    for k in (*np.linspace(0, last - 1, times - 1).astype(int), last):
         once, accepted = meter.timed(
             lambda k=k: node.audit_rh_with_cap(node.inverse_blow_up_functions[k], canaries, correct, guesses)
         )
         seconds += once
         rejected.append(not accepted)
     return {
-        "seconds": float(np.mean(seconds)) * (last + 1),
+        "seconds": float(np.mean(seconds[:-1])) * last + seconds[-1],
         "each_seconds": seconds,
         "levels": last + 1,
-        "stops_where_expected": rejected[0] is False and rejected[-1] is True,
+        "stops_where_expected": rejected == [False] * (times - 1) + [True],
         "epsilon": node.calculate_epsilon_gaussian(node.candidate_noises[last]),
     }
 

@@ -219,7 +219,9 @@ def command(*args):
     return [sys.executable, "-m", "bystander.cli", *map(str, args)]
 
 
-@pytest.mark.parametrize("args", [("audit", "nowhere.parquet", "--label", "y", "--target", "p", "--reference", "q"), ("bound",)])
+@pytest.mark.parametrize(
+    "args", [("audit", "nowhere.parquet", "--label", "y", "--target", "p", "--reference", "q"), ("bound",)]
+)
 def test_the_process_itself_says_one_line_and_leaves_with_2(args):
     done = subprocess.run(command(*args), capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
@@ -287,7 +289,7 @@ def test_bound_answers_or_refuses_whatever_it_is_given(canaries, guesses, correc
 @given(
     content=st.one_of(
         st.binary(max_size=300),
-        st.text("yp,q01.5\n\"-eE;\t nan", max_size=200).map(lambda t: f"y,p,q\n{t}".encode()),
+        st.text('yp,q01.5\n"-eE;\t nan', max_size=200).map(lambda t: f"y,p,q\n{t}".encode()),
     ),
     suffix=st.sampled_from([".csv", ".parquet", ".arrow", ".csv.gz", ".feather", ".txt"]),
 )

@@ -48,7 +48,13 @@ def first(tally, games, selection):
 
 def rates(arrays_of, m, classes, games, attack=None, combinations=None):
     """The share of audits with ε > 0, of every selection × family × (games, quantile)."""
-    combinations = combinations or ((1, 0.5), (min(games, 20), 0.5), (min(games, 20), 0.25), (games, 0.5), (games, 0.25))
+    combinations = combinations or (
+        (1, 0.5),
+        (min(games, 20), 0.5),
+        (min(games, 20), 0.25),
+        (games, 0.5),
+        (games, 0.25),
+    )
     cuts = set().union(*(s.cuts(m) for s in (*GRIDS, EProcess())))
     found = {}
     for seed in range(AUDITS):
