@@ -238,12 +238,12 @@ def test_a_reference_that_rules_a_true_label_out_is_noted():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"games": 0}, "games is 0: give a whole number from 1 to 1000000"),
+        ({"games": 0}, "games is 0: give a whole number from 1 to 10,000"),
         ({"games": 1.5}, "games is 1.5: give a whole number"),
         ({"seed": -1}, "seed is -1: give a whole number of at least 0"),
         ({"confidence": 0}, "confidence is 0: give a number above 0 and below 1"),
         ({"tau": 1}, "tau is 1: give a number at least 0 and below 1"),
-        ({"canaries": 3001}, "canaries is 3001: give a whole number from 1 to 3000"),
+        ({"canaries": 3001}, "canaries is 3001: give a whole number from 1 to 3,000"),
         ({"control": 3}, "control is not a mapping: beside arrays, give a mapping of labels, target and reference"),
         ({"control": {"labels": [0]}}, "control has labels: give labels, target and reference"),
         (

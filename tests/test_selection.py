@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -79,7 +80,7 @@ def test_cuts_of_each_selection():
     cuts = EProcess().cuts(100_000)
     assert cuts[:500] == tuple(range(1, 501))
     assert cuts[-1] == 100_000
-    assert max(b / a for a, b in zip(cuts[500:], cuts[501:], strict=False)) < 1.012
+    assert max(b / a for a, b in itertools.pairwise(cuts[500:])) < 1.012
 
 
 # ---------------------------------------------------------------- choices
@@ -149,7 +150,7 @@ def test_the_e_process_of_many_games_is_the_quantile_of_its_bounds():
     choice = EProcess().choose(tally, makers.question(Pure(), share=0.5))
     each = sorted((reference.e_process(row, 0.05 * 3 / 5) for row in rights.tolist()), reverse=True)
     assert choice.epsilon == pytest.approx(each[2], abs=2e-6)
-    assert choice.level == pytest.approx(0.03)
+    assert choice.level is None  # no one count gives it again
 
 
 def test_the_e_process_of_a_sure_winner():
@@ -182,7 +183,7 @@ def test_the_paper_sweep_is_a_mean_of_maxima_and_no_bound():
         for row in tally.correct
     ]
     assert choice.epsilon == pytest.approx(np.mean(best), abs=1e-8)
-    assert choice.level == 0.05
+    assert choice.level is None
     assert not PaperSweep().valid
     assert Grid().valid
     assert FixedFraction().valid

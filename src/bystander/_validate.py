@@ -10,14 +10,15 @@ class InputError(ValueError):
 
 
 def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        try:
-            value = float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            raise InputError(f"{name} is {value!r}: give a number") from None
-    if not math.isfinite(value):
+    try:
+        number = float("nan") if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {value!r}: give a number") from None
+    except OverflowError:
+        raise InputError(f"{name} is an integer of {len(str(value))} digits: give a smaller number") from None
+    if not math.isfinite(number):
         raise InputError(f"{name} is {value}: give a finite number")
-    return float(value)
+    return number
 
 
 def inside(name: str, value: object, low: float, high: float) -> float:
@@ -39,10 +40,11 @@ def fraction(name: str, value: object, *, zero: bool = False, one: bool = False)
 
 def whole(name: str, value: object, low: int, high: int | None = None) -> int:
     """A whole number from low to high."""
-    number = _number(name, value)
+    number = value if isinstance(value, int) and not isinstance(value, bool) else _number(name, value)
     if number != int(number):
         raise InputError(f"{name} is {value}: give a whole number")
     if number < low or (high is not None and number > high):
-        span = f"from {low} to {high}" if high is not None else f"of at least {low}"
-        raise InputError(f"{name} is {value}: give a whole number {span}")
+        span = f"from {low:,} to {high:,}" if high is not None else f"of at least {low:,}"
+        told = str(value) if abs(number) < 1e30 else f"a number of {len(str(value))} digits"
+        raise InputError(f"{name} is {told}: give a whole number {span}")
     return int(number)

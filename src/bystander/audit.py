@@ -21,7 +21,7 @@ from bystander.records import Columns, Records, from_arrays, from_files, from_fr
 from bystander.result import Bound, Result, Slice
 from bystander.selection import EProcess, Grid, Quantile, Question, Selection
 from bystander.summary import Job, Summary
-from bystander.tradeoff import ApproxDP, Family, Gaussian, Pure, Shift
+from bystander.tradeoff import ApproxDP, Family, Gaussian, Pure, RandomizedResponse, Shift
 
 Progress = Callable[[str, int, int], None]
 """Told what is being played, how many (row, game) pairs were done just now, and how many there are."""
@@ -47,7 +47,7 @@ class Plan:
         """Do a job on rows in memory."""
         tell, todo = self.progress, len(records) * max(1, len(job.games))
         step = None if tell is None else lambda done: tell(what, done, todo)
-        return local.add_up(job, local.batches(records), step)
+        return local.add_up(job, local.batches(records, len(job.games)), step)
 
 
 def audit(
@@ -85,20 +85,30 @@ def audit(
     >>> from bystander import audit
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 20_000)
-    >>> leaks = np.where(y == 1, 0.8, 0.2)  # the target returns each label with certainty 0.8
-    >>> result = audit(labels=y, target=leaks, reference=np.full(len(y), 0.5))
-    >>> result.canaries, result.valid, 0.8 < result.epsilon < 1.1  # the truth: log(0.75 / 0.25) = 1.0986
-    (20000, True, True)
+    >>> noisy = np.where(rng.random(len(y)) < 0.8, y, 1 - y)  # randomized response keeps 80 % of the labels
+    >>> target = np.where(noisy == 1, 0.8, 0.2)
+    >>> result = audit(labels=y, target=target, reference=np.full(len(y), 0.5))
+    >>> 0.8 < result.epsilon < float(np.log(0.5 / 0.2))  # its true ε against an imputed label: 0.916
+    True
     """
+    if data is not None and isinstance(slice, str) and slice == labels:
+        raise InputError(f"slice is {slice!r}, the label: a slice must not be chosen by what is audited; name another")
     columns = _columns(data, labels, target, reference, id, group, slice)
     members = _records(data, columns, reference_data, labels, target, reference, id, group, slice)
     others = None if control is None else _control(control, columns, members)
     selection = Grid() if selection is None else selection
     family = (Pure() if isinstance(selection, EProcess) else ApproxDP()) if family is None else family
+    if isinstance(family, RandomizedResponse) and family.classes != members.classes:
+        raise InputError(
+            f"family rr is for {family.classes} classes and {members.source} has {members.classes}: "
+            f"give --classes {members.classes}"
+        )
     confidence = fraction("confidence", confidence)
-    question = Question(family, as_shift(tau), members.classes, 1 - confidence, combination or Quantile())
+    question = Question(
+        family, as_shift(tau, members.classes), members.classes, 1 - confidence, combination or Quantile()
+    )
     chosen: Attack = LogRatio() if attack is None else attack
-    games, seed = whole("games", games, 1, 1_000_000), whole("seed", seed, 0)
+    games, seed = whole("games", games, 1, 10_000), whole("seed", seed, 0)
     plan = Plan(chosen, selection, question, games, seed, exact, progress)
     if canaries is not None:
         members = _subset(members, canaries)
@@ -108,7 +118,7 @@ def audit(
     return replace(
         result,
         control=beside,
-        control_note=None if beside is None else _control_note(result, beside),
+        control_note=None if beside is None or not result.valid else _control_note(result, beside),
         slice_column=columns.slice if columns else None,
         slices=_slices(members, others, plan),
         notes=(*result.notes, *fitted),
@@ -139,7 +149,7 @@ def _one(what: str, records: Records, plan: Plan, *, audits_all: bool = False) -
         tau=shift.tau,
         tau_form=shift.name,
         tau_star=choice.tau_star,
-        assumptions=(*_assumptions(plan), family.assumption, shift_assumption(shift)),
+        assumptions=(*_assumptions(plan), family.assumption, shift_assumption(shift, sample.classes)),
         valid=plan.selection.valid,
         selection=plan.selection.name,
         combination=_combination(plan),
@@ -306,7 +316,10 @@ def _notes(rows: int, impossible: int) -> tuple[str, ...]:
 
 def _control_note(members: Result, control: Result) -> str:
     if control.epsilon == 0:
-        return "The control reads 0: no sign that the reference's error explains what the members read."
+        return (
+            f"The control reads 0 on {control.canaries:,} rows: no sign that the reference's error explains what the "
+            "members read."
+        )
     told = (
         f"The control is not 0: rows that the target never trained on read ε ≥ {control.epsilon:.2f}. They have "
         "nothing to be memorised: that much is the reference's error, and the members' figure holds such an error too"

@@ -6,7 +6,7 @@ import math
 
 from bystander._validate import InputError, fraction, whole
 from bystander.result import Bound
-from bystander.tradeoff import ApproxDP, Family, Gaussian, Shift, Steinke
+from bystander.tradeoff import ApproxDP, Family, Gaussian, Shift, Steinke, TwoSidedShift
 
 
 def rejected(
@@ -50,23 +50,25 @@ def offsets(family: Family, shift: Shift, classes: int) -> tuple[float, float]:
     return shift.offsets(classes)
 
 
-def as_shift(tau: float | Shift) -> Shift:
-    """A plain number means Theorem 1's form."""
-    return tau if isinstance(tau, Shift) else Shift(fraction("tau", tau, zero=True))
+def as_shift(tau: float | Shift, classes: int) -> Shift:
+    """A plain number means Theorem 1's form for two classes, and the two-sided form, which is proved, for more."""
+    if isinstance(tau, Shift):
+        return tau
+    tau = fraction("tau", tau, zero=True)
+    return Shift(tau) if classes == 2 else TwoSidedShift(tau)
 
 
-def shift_assumption(shift: Shift) -> str:
+def shift_assumption(shift: Shift, classes: int) -> str:
     """What is believed of the reference, in words."""
     if shift.tau == 0:
         return (
             "The reference stands for the truth: without the target, its labels cannot be told from true ones (τ = 0). "
             "Where it falls short, its error reads like memorisation."
         )
-    if type(shift) is Shift:
-        return (
-            f"On every row the reference is within total variation τ = {shift.tau:g} of the truth (Theorem 1's form)."
-        )
-    return f"On average the reference is within total variation τ = {shift.tau:g} of the truth (two-sided form)."
+    if isinstance(shift, TwoSidedShift):
+        return f"On average the reference is within total variation τ = {shift.tau:g} of the truth (two-sided form)."
+    told = f"On every row the reference is within total variation τ = {shift.tau:g} of the truth (Theorem 1's form"
+    return told + ("; with more than two classes it is not proved: see docs/math/shift.md)." if classes > 2 else ").")
 
 
 def bound(
@@ -81,7 +83,7 @@ def bound(
 ) -> Bound:
     """The lower bound on ε that `correct` right answers among `guesses`, of `canaries` rows, give.
 
-    `guesses` must have been fixed before the game; `classes` matters to a two-sided shift alone.
+    `guesses` must have been fixed before the game; `classes` matters to τ alone: its form, and what that costs.
 
     >>> from bystander import ApproxDP, Gaussian, bound
     >>> round(bound(canaries=1_000_000, guesses=1_000, correct=1_000, family=ApproxDP(delta=1e-5)).epsilon, 5)
@@ -90,13 +92,14 @@ def bound(
     2.60045
     """
     family = ApproxDP() if family is None else family
-    canaries = whole("canaries", canaries, 1)
+    canaries = whole("canaries", canaries, 1, 10**15)
     guesses = whole("guesses", guesses, 1, canaries)
     correct = whole("correct", correct, 0, guesses)
-    confidence, shift = fraction("confidence", confidence), as_shift(tau)
+    classes = whole("classes", classes, 2)
+    confidence, shift = fraction("confidence", confidence), as_shift(tau, classes)
     level = 1 - confidence
     count = (canaries, guesses, correct, level)
-    parameter = rejected(family, shift, whole("classes", classes, 2), *count)
+    parameter = rejected(family, shift, classes, *count)
     return Bound(
         epsilon=family.epsilon(parameter),
         confidence=confidence,
@@ -111,6 +114,6 @@ def bound(
         assumptions=(
             "The number of guesses was fixed before the game.",
             family.assumption,
-            shift_assumption(shift),
+            shift_assumption(shift, classes),
         ),
     )

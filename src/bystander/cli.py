@@ -59,8 +59,9 @@ class AttackName(StrEnum):
 
 
 class TauForm(StrEnum):
-    """The two ways to spend τ."""
+    """The ways to spend τ."""
 
+    auto = "auto"
     theorem = "theorem"
     two_sided = "two-sided"
 
@@ -74,7 +75,9 @@ class Engine(StrEnum):
 Delta = Annotated[float, typer.Option(help="The δ at which ε is stated.")]
 Confidence = Annotated[float, typer.Option(help="How sure the bound is.")]
 Tau = Annotated[float, typer.Option(help="Total variation by which the reference may miss the truth.")]
-Form = Annotated[TauForm, typer.Option(help="Theorem 1's form of τ, or the one that counts the shown label's law too.")]
+Form = Annotated[
+    TauForm, typer.Option(help="How τ is spent; auto: Theorem 1's form for two classes, two-sided for more.")
+]
 Json = Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the result as JSON; - for standard output.")]
 Classes = Annotated[int, typer.Option(help="Number of classes, for --family rr and two-sided τ.")]
 
@@ -100,6 +103,7 @@ def audit(
     ] = None,
     family: Annotated[FamilyName | None, typer.Option(help="What the bound may assume.  [default: approx]")] = None,
     delta: Delta = 1e-5,
+    classes: Classes = 2,
     confidence: Confidence = 0.95,
     guesses: Annotated[
         str, typer.Option(metavar="grid|FRACTION[,…]|eprocess|paper-sweep", help="How the number of guesses is chosen.")
@@ -114,7 +118,7 @@ def audit(
         int | None, typer.Option(help="Audit this many rows, drawn by a hash of their key.  [default: all]")
     ] = None,
     tau: Tau = 0.0,
-    tau_form: Form = TauForm.theorem,
+    tau_form: Form = TauForm.auto,
     seed: Annotated[int, typer.Option(help="Seed of the game's coins.")] = 0,
     json: Json = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the whole report as one page.")] = None,
@@ -150,7 +154,7 @@ def audit(
             control=control,
             attack=_attack(attack, power),
             selection=selection,
-            family=None if family is None and guesses == "eprocess" else _family(family, delta, None),
+            family=None if family is None and guesses == "eprocess" else _family(family, delta, classes),
             confidence=confidence,
             tau=_shift(tau, tau_form),
             games=games,
@@ -159,13 +163,13 @@ def audit(
             progress=progress,
         )
     result = replace(result, command=shlex.join(["bystander", *sys.argv[1:]]))
-    _say(result, json)
     if html is not None:
         files.write(html, result.to_html())
     if plot is not None:
         from bystander.report import save
 
         save(result, plot)
+    _say(result, json)
     if fail_above is not None and result.epsilon > fail_above:
         _stderr(f"bystander: ε ≥ {result.epsilon:.4f} is above --fail-above {fail_above:g}")
         raise typer.Exit(1)
@@ -180,7 +184,7 @@ def bound(
     confidence: Confidence = 0.95,
     family: Annotated[FamilyName, typer.Option(help="What the bound may assume.")] = FamilyName.approx,
     tau: Tau = 0.0,
-    tau_form: Form = TauForm.theorem,
+    tau_form: Form = TauForm.auto,
     classes: Classes = 2,
     json: Json = None,
 ) -> None:
@@ -273,7 +277,13 @@ def _attack(name: AttackName, power: float | None) -> Any:
 def _shift(tau: float, form: TauForm) -> Any:
     from bystander import tradeoff
 
-    return tradeoff.TwoSidedShift(tau) if form is TauForm.two_sided else tradeoff.Shift(tau)
+    match form:
+        case TauForm.auto:
+            return tau
+        case TauForm.theorem:
+            return tradeoff.Shift(tau)
+        case TauForm.two_sided:
+            return tradeoff.TwoSidedShift(tau)
 
 
 def _say(result: Any, json: str | None) -> None:
@@ -328,28 +338,33 @@ def _root(
         raise typer.Exit
 
 
+# Typer carries click under a private name, or uses click itself: this is the root of its usage errors.
+_Usage: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
 def main() -> None:
     """Run the command line; every failure that a user can cause is one line and status 2."""
-    import click
-
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    status: object = 2
     try:
-        status = app(standalone_mode=False)
+        left = app(standalone_mode=False)
+        if left == 130:  # how Typer tells of an interruption
+            raise KeyboardInterrupt
         sys.stdout.flush()
+        status = left
     except InputError as error:
         _stderr(f"bystander: {error}")
-        status = 2
-    except click.exceptions.NoArgsIsHelpError as error:
-        sys.stderr.write(f"{error.format_message()}\n")
-        status = 2
-    except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        hint = f" (see: {context.command_path} --help)" if context is not None else ""
-        _stderr(f"bystander: {error.format_message()}{hint}")
-        status = 2
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except _Usage as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()
+        else:
+            context = getattr(error, "ctx", None)
+            hint = f" (see: {context.command_path} --help)" if context is not None else ""
+            _stderr(f"bystander: {error.format_message()}{hint}")
+    except (KeyboardInterrupt, typer.Abort):
         _stderr("bystander: interrupted; no output was written")
-        status = 2
+    except MemoryError:
+        _stderr("bystander: not enough memory: play fewer --games, or audit fewer rows with --canaries")
     except BrokenPipeError:  # the reader of our output has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0

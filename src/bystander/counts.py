@@ -32,6 +32,8 @@ class Tally:
     def at(self, guesses: tuple[int, ...]) -> Tally:
         """The same tally at some of its cuts."""
         where = np.searchsorted(self.guesses, guesses)
+        if not np.array_equal(self.guesses[np.minimum(where, len(self.guesses) - 1)], guesses):
+            raise ValueError(f"not every cut of {guesses} was counted")
         return Tally(self.canaries, self.guesses[where], self.correct[:, where])
 
 
@@ -77,7 +79,7 @@ class Sketch:
 
 def codes(scores: Matrix) -> NDArray[np.uint16]:
     """The bin of each |score|, doubled, and in the lowest bit the guess: its sign."""
-    size = np.abs(scores).astype(np.float32).view(np.uint32) >> np.uint32(16)
+    size = np.minimum(np.abs(scores), 1e30).astype(np.float32).view(np.uint32) >> np.uint32(16)
     bins = np.clip(size.astype(np.int32) - _LOWEST, 0, BINS - 1).astype(np.uint16)
     return (bins << np.uint16(1)) | (scores > 0)
 

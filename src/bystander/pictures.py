@@ -17,8 +17,8 @@ _SAMPLE = 100_000
 
 def cuts(canaries: int) -> tuple[int, ...]:
     """The cuts that pictures and descriptive numbers look at: 1 % … 100 %, and below 1 % by ratios."""
-    fine = tuple(round(canaries * 0.01 * 2.0 ** (-k / 2)) for k in range(1, 8))
-    return tuple(sorted({c for c in (*fine, *PaperSweep().cuts(canaries)) if c >= min(20, canaries)}))
+    fine = (round(canaries * 0.01 * 2.0 ** (-k / 2)) for k in range(1, 8))
+    return tuple(sorted({*PaperSweep().cuts(canaries), *(c for c in fine if c >= 20)}))
 
 
 def pictures(

@@ -66,7 +66,7 @@ class Job:
     attack: Attack
     games: NDArray[np.uint64]
     slices: bool = False
-    share: float = 0.0  # of the rows that fit the attack, by a hash of the key that reads no label
+    share: float = 0.0  # of the rows that fit the attack, by a hash of the key
     collect: bool = False  # only collect those rows, as the sample
 
     def audited(self, records: Records) -> Records:

@@ -1,4 +1,4 @@
-"""Bad input: one clear line, status 2, nothing on standard output, nothing left behind. Never a traceback or a number."""
+"""Bad input: one clear line, status 2, nothing on standard output, nothing left behind. No traceback, no number."""
 
 import json
 import signal
@@ -196,7 +196,7 @@ def test_arguments_out_of_range_are_named(logs, args, words):
         (("--canaries", 0, "--guesses", 5, "--correct", 5), "canaries is 0"),
         (("--canaries", "ten", "--guesses", 5, "--correct", 5), "'--canaries'"),
         (("--canaries", 10, "--guesses", 5), "--correct"),
-        (("--canaries", 10**400, "--guesses", 5, "--correct", 5), "canaries is 1"),
+        (("--canaries", 10**400, "--guesses", 5, "--correct", 5), "canaries is a number of 401 digits"),
         (("--canaries", 10, "--guesses", 5, "--correct", 5, "--family", "rr", "--classes", 1), "classes is 1"),
     ],
 )
@@ -231,12 +231,12 @@ def test_the_process_itself_says_one_line_and_leaves_with_2(args):
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_says_so_and_leaves_nothing(tmp_path, sent):
-    n = 300_000
+    n = 1_000_000
     rng = np.random.default_rng(0)
     path = tmp_path / "logs.parquet"
     parquet.write_table(pa.table({"y": rng.integers(0, 2, n), "p": rng.random(n), "q": rng.random(n)}), path)
     out = ("--json", tmp_path / "out.json", "--html", tmp_path / "out.html", "--plot", tmp_path / "out.png")
-    args = command("audit", path, "--label", "y", "--target", "p", "--reference", "q", "--games", 4000, *out)
+    args = command("audit", path, "--label", "y", "--target", "p", "--reference", "q", "--games", 1000, *out)
     process = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(2.5)  # past its imports, into the games
     process.send_signal(sent)

@@ -16,8 +16,10 @@ from tests.statistical.test_null import first
 
 @pytest.mark.parametrize(
     ("classes", "epsilon", "sim"),
-    [(2, 1, 0.620), (2, 2, 1.434), (2, 4, 3.325), (2, 8, 7.307), (2, 10, 9.307)]
-    + [(10, 1, 0.841), (10, 2, 1.506), (10, 4, 2.150), (10, 8, 5.700), (10, 10, 7.698)],
+    [
+        *((2, 1, 0.620), (2, 2, 1.434), (2, 4, 3.325), (2, 8, 7.307), (2, 10, 9.307)),
+        *((10, 1, 0.841), (10, 2, 1.506), (10, 4, 2.150), (10, 8, 5.700), (10, 10, 7.698)),
+    ],
 )
 def test_the_closed_form_is_the_published_table(classes, epsilon, sim):
     assert reference.response_sim(epsilon, classes) == pytest.approx(sim, abs=5e-4)

@@ -12,11 +12,10 @@ from operator import add
 from bystander.records import Records
 from bystander.summary import Accumulator, Job, Summary
 
-BATCH = 131_072
 
-
-def batches(records: Records, size: int = BATCH) -> Iterator[Records]:
-    """Rows in memory, in parts."""
+def batches(records: Records, games: int) -> Iterator[Records]:
+    """Rows in memory, in parts that take a moment each."""
+    size = min(131_072, max(4096, 13_000_000 // max(1, games)))
     for start in range(0, len(records), size):
         yield records.take(slice(start, start + size))
 

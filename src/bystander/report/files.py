@@ -20,11 +20,15 @@ def check(path: Path) -> None:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Write the whole file or nothing."""
+    """Write the whole file or nothing; a pipe or a device is written to, not replaced."""
+    data = content.encode() if isinstance(content, str) else content
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        aside.write_bytes(content.encode() if isinstance(content, str) else content)
-        os.replace(aside, path)
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        else:
+            aside.write_bytes(data)
+            os.replace(aside, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
     finally:
