@@ -136,7 +136,7 @@ def test_confidence_enters_as_its_complement():
         ({"confidence": 1.0}, "confidence is 1.0: give a number above 0 and below 1"),
         ({"confidence": math.nan}, "confidence is nan: give a finite number"),
         ({"tau": -0.1}, "tau is -0.1: give a number at least 0 and below 1"),
-        ({"classes": 1}, "classes is 1: give a whole number of at least 2"),
+        ({"classes": 1}, "classes is 1: give a whole number from 2 to 1,000,000"),
         (
             {"family": Steinke(), "tau": 0.1},
             "tau is 0.1: Steinke's bound has no shifted form; use another family or tau = 0",

@@ -125,7 +125,7 @@ def test_largest_ends_on_the_side_that_holds():
         (lambda: Gaussian(0.0), "delta is 0.0: give a number above 0 and below 1"),
         (lambda: Laplace(math.nan), "delta is nan: give a finite number"),
         (lambda: Steinke("x"), "delta is 'x': give a number"),
-        (lambda: RandomizedResponse(1), "classes is 1: give a whole number of at least 2"),
+        (lambda: RandomizedResponse(1), "classes is 1: give a whole number from 2 to 1,000,000"),
         (lambda: RandomizedResponse(2.5), "classes is 2.5: give a whole number"),
         (lambda: Shift(1.0), "tau is 1.0: give a number at least 0 and below 1"),
     ],

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
-
-from bystander import pictures
-from bystander._keys import mix64
+from bystander import inputs, pictures
 from bystander._validate import InputError, fraction, whole
 from bystander.attacks import Attack, LogRatio
 from bystander.bound import as_shift, shift_assumption
-from bystander.counts import Tally
-from bystander.engines import local
+from bystander.counts import Sketch, Tally
+from bystander.engines import Engine, Local
 from bystander.games.label import game_keys, play_exactly
-from bystander.records import Columns, Records, from_arrays, from_files, from_frame
+from bystander.outcome import Outcome, conclude, fit
+from bystander.records import Records
 from bystander.result import Bound, Result, Slice
-from bystander.selection import EProcess, Grid, Quantile, Question, Selection
+from bystander.selection import Choice, EProcess, Grid, Quantile, Question, Selection
 from bystander.summary import Job, Summary
 from bystander.tradeoff import ApproxDP, Family, Gaussian, Pure, RandomizedResponse, Shift
 
+T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
-"""Told what is being played, how many (row, game) pairs were done just now, and how many there are."""
+"""Told what is being played, how many rows were done just now, and how many there are (0: not known)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +37,18 @@ class Plan:
     games: int
     seed: int
     exact: bool
+    engine: Engine
     progress: Progress | None
 
-    def job(self, **more: Any) -> Job:
-        """What is done with each row."""
-        return Job(self.attack, game_keys(self.seed, self.games), share=self.attack.share, **more)
-
-    def run(self, what: str, records: Records, job: Job) -> Summary:
-        """Do a job on rows in memory."""
-        tell, todo = self.progress, len(records) * max(1, len(job.games))
-        step = None if tell is None else lambda done: tell(what, done, todo)
-        return local.add_up(job, local.batches(records, len(job.games)), step)
+    def run(self, what: str, rows: inputs.Rows, then: Callable[[Summary], T], **job: Any) -> T:
+        """Do a job on rows, wherever they are, and `then` with what came of it."""
+        tell = self.progress
+        in_memory = isinstance(rows, Records)
+        todo = len(rows) if isinstance(rows, Records) else rows.rows or 0
+        by_id = not isinstance(rows, Records) and rows.fragments[0].columns.id is not None
+        settings = {"share": self.attack.share, "slices": not in_memory, "count_ids": by_id} | job
+        work = Job(self.attack, game_keys(self.seed, self.games), **settings)
+        return self.engine.run(work, rows, then, None if tell is None else lambda done: tell(what, done, todo))
 
 
 def audit(
@@ -71,6 +72,8 @@ def audit(
     seed: int = 0,
     canaries: int | None = None,
     exact: bool = False,
+    engine: Engine | None = None,
+    stream_above: int | None = 5_000_000,
     progress: Progress | None = None,
 ) -> Result:
     """Measure from below how much a model's predictions give away of its training labels.
@@ -79,7 +82,8 @@ def audit(
     the probability of label 1, or one column a class. With `data` (files, a folder, a glob, a URL, or any data frame
     that narwhals knows) they name its columns. `control` holds the same of rows that the target did not train on:
     more data, or a mapping with `labels`, `target` and `reference` (and `id`, `slice`). `exact` sorts scores exactly
-    where the sketch orders those within 0.8 % of each other at random.
+    where the sketch orders those within 0.8 % of each other at random. Files of more than `stream_above` rows are
+    read batch by batch; with an `id` the counts are the same.
 
     >>> import numpy as np
     >>> from bystander import audit
@@ -91,197 +95,141 @@ def audit(
     >>> 0.8 < result.epsilon < float(np.log(0.5 / 0.2))  # its true ε against an imputed label: 0.916
     True
     """
-    if data is not None and isinstance(slice, str) and slice == labels:
-        raise InputError(f"slice is {slice!r}, the label: a slice must not be chosen by what is audited; name another")
-    columns = _columns(data, labels, target, reference, id, group, slice)
-    members = _records(data, columns, reference_data, labels, target, reference, id, group, slice)
-    others = None if control is None else _control(control, columns, members)
+    arrays = (labels, target, reference, id, group, slice)
+    columns = inputs.named(data, *arrays)
+    engine = Local() if engine is None else engine
+    above = 0 if engine.streams else None if exact or canaries is not None else stream_above
+    members = inputs.rows(data, columns, reference_data, above, *arrays)
+    classes = inputs.classes(members)
+    others = None if control is None else inputs.control_rows(control, columns, above)
+    if others is not None and (there := inputs.classes(others)) != classes:
+        raise InputError(
+            f"{others.source}: control has {there} classes, the audited rows {classes}: give the same columns"
+        )
     selection = Grid() if selection is None else selection
     family = (Pure() if isinstance(selection, EProcess) else ApproxDP()) if family is None else family
-    if isinstance(family, RandomizedResponse) and family.classes != members.classes:
+    if isinstance(family, RandomizedResponse) and family.classes != classes:
         raise InputError(
-            f"family rr is for {family.classes} classes and {members.source} has {members.classes}: "
-            f"give --classes {members.classes}"
+            f"family rr is for {family.classes} classes and {members.source} has {classes}: give --classes {classes}"
         )
     confidence = fraction("confidence", confidence)
-    question = Question(
-        family, as_shift(tau, members.classes), members.classes, 1 - confidence, combination or Quantile()
-    )
+    question = Question(family, as_shift(tau, classes), classes, 1 - confidence, combination or Quantile())
     chosen: Attack = LogRatio() if attack is None else attack
     games, seed = whole("games", games, 1, 10_000), whole("seed", seed, 0)
-    plan = Plan(chosen, selection, question, games, seed, exact, progress)
+    plan = Plan(chosen, selection, question, games, seed, exact, engine, progress)
     if canaries is not None:
-        members = _subset(members, canaries)
-    plan, fitted = _fit(members, plan)
-    result = _one("members", members, plan)
-    beside = None if others is None else _one("control", others, plan, audits_all=True)
+        members = inputs.subset(members, canaries)
+    notes: tuple[str, ...] = ()
+    if plan.attack.share:
+        fitted, count = plan.run(
+            "rows that fit the attack", members, partial(fit, plan.attack, members.source), collect=True
+        )
+        plan = replace(plan, attack=fitted)
+        notes = (f"The attack was fitted on {count:,} rows; they are not among the audited ones.",)
+    outcome = plan.run("members", members, partial(conclude, plan.attack, members.source))
+    result = _result(outcome, members, plan, plan.attack.share)
+    beside, held = None, None
+    if others is not None:
+        held = plan.run("control", others, partial(conclude, plan.attack, others.source), share=0.0)
+        beside = _result(held, others, plan, share=0.0)
     return replace(
         result,
         control=beside,
         control_note=None if beside is None or not result.valid else _control_note(result, beside),
         slice_column=columns.slice if columns else None,
-        slices=_slices(members, others, plan),
-        notes=(*result.notes, *fitted),
+        slices=_slices(_sketches(members, outcome, plan), _sketches(others, held, plan, share=0.0), plan),
+        notes=(*result.notes, *notes),
     )
 
 
-def _one(what: str, records: Records, plan: Plan, *, audits_all: bool = False) -> Result:
-    """The audit of one set of rows."""
-    job = plan.job()
-    if audits_all:
-        job = replace(job, share=0.0)
-    summary = plan.run(what, records, job)
-    sample, m = summary.sample, summary.sketch.canaries
-    assert sample is not None
+def _result(outcome: Outcome, rows: inputs.Rows, plan: Plan, share: float) -> Result:
+    """The audit of one set of rows, from its counts."""
+    m = outcome.sketch.canaries
     mine = plan.selection.cuts(m)
-    tally = _tally(summary, job, records, plan, tuple(sorted({*mine, *pictures.cuts(m)})))
+    tally = _tally(outcome.sketch, rows, plan, share, tuple(sorted({*mine, *pictures.cuts(m)})))
     choice = plan.selection.choose(tally.at(mine), plan.question)
-    scores = plan.attack.scores(sample.target, sample.reference)
-    family, shift = plan.question.family, plan.question.shift
+    shift = shift_assumption(plan.question.shift, outcome.classes)
     return Result(
-        epsilon=choice.epsilon,
-        confidence=1 - plan.question.level,
-        family=family,
-        mu=choice.parameter if isinstance(family, Gaussian) else None,
-        canaries=m,
-        guesses=choice.guesses,
-        correct=choice.correct,
-        tau=shift.tau,
-        tau_form=shift.name,
-        tau_star=choice.tau_star,
-        assumptions=(*_assumptions(plan), family.assumption, shift_assumption(shift, sample.classes)),
-        valid=plan.selection.valid,
+        **_bound(choice, m, plan),
+        assumptions=(*_assumptions(plan), plan.question.family.assumption, shift),
         selection=plan.selection.name,
         combination=_combination(plan),
         attack=plan.attack.name,
-        classes=sample.classes,
+        classes=outcome.classes,
         level=choice.level,
         games=plan.games,
         seed=plan.seed,
-        descriptive=pictures.descriptive(sample, scores, tally, plan.question),
-        pictures=pictures.pictures(sample, scores, tally, plan.selection, plan.question, choice),
-        notes=_notes(m, summary.impossible),
+        descriptive=pictures.descriptive(outcome, tally, plan.question),
+        pictures=pictures.pictures(outcome, tally, plan.selection, plan.question, choice),
+        notes=_notes(m, outcome.impossible),
     )
 
 
-def _tally(summary: Summary, job: Job, records: Records, plan: Plan, cuts: tuple[int, ...]) -> Tally:
+def _tally(sketch: Sketch, rows: inputs.Rows, plan: Plan, share: float, cuts: tuple[int, ...]) -> Tally:
     """Cut the sketch; or play again, sorting exactly, where that is asked for."""
-    if not plan.exact:
-        return summary.sketch.tally(cuts, job.games)
-    rows = job.audited(records)
-    return play_exactly(rows, plan.attack.scores(rows.target, rows.reference), job.games, cuts)
+    keys = game_keys(plan.seed, plan.games)
+    if not plan.exact or not isinstance(rows, Records):
+        return sketch.tally(cuts, keys)
+    audited = Job(plan.attack, keys, share=share).audited(rows)
+    return play_exactly(audited, plan.attack.scores(audited.target, audited.reference), keys, cuts)
 
 
-def _fit(records: Records, plan: Plan) -> tuple[Plan, tuple[str, ...]]:
-    """Fit the attack on its share of the rows, which are then not audited."""
-    if not plan.attack.share:
-        return plan, ()
-    some = plan.run("rows to fit the attack on", records, plan.job(collect=True)).sample
-    if some is None or min(len(some), len(records) - len(some)) < 100:
-        raise InputError(
-            f"{len(records):,} rows are too few to fit the attack on {plan.attack.share:.0%} of them: use log-ratio"
-        )
-    plan = replace(plan, attack=plan.attack.fit(some.labels, some.target, some.reference))
-    return plan, (f"The attack was fitted on {len(some):,} rows; they are not among the audited ones.",)
-
-
-def _slices(members: Records, others: Records | None, plan: Plan) -> tuple[Slice, ...]:
-    """The same audit per group, each at level / groups, the largest ε first."""
-    if members.slices is None:
-        return ()
-    groups = [code for code in range(len(members.slice_names)) if (members.slices == code).any()]
-    asked = plan.question
-    plan = replace(plan, question=replace(asked, level=asked.level / len(groups)))
-    parts = []
-    for code in groups:
-        value = members.slice_names[code]
-        beside = None
-        if others is not None and others.slices is not None and value in others.slice_names:
-            there = others.take(others.slices == others.slice_names.index(value))
-            beside = _slice(f"control, {value}", there, plan, audits_all=True) if len(there) else None
-        parts.append(Slice(value, _slice(value, members.take(members.slices == code), plan), beside))
-    return tuple(sorted(parts, key=lambda part: (-part.bound.epsilon, part.value)))
-
-
-def _slice(what: str, records: Records, plan: Plan, audits_all: bool = False) -> Bound:
-    job = plan.job()
-    if audits_all:
-        job = replace(job, share=0.0)
-    summary = plan.run(what, records, job)
-    m = summary.sketch.canaries
-    choice = plan.selection.choose(_tally(summary, job, records, plan, plan.selection.cuts(m)), plan.question)
+def _bound(choice: Choice, canaries: int, plan: Plan) -> dict[str, Any]:
+    """What every bound says of a choice."""
     family, shift = plan.question.family, plan.question.shift
-    return Bound(
-        epsilon=choice.epsilon,
-        confidence=1 - plan.question.level,
-        family=family,
-        mu=choice.parameter if isinstance(family, Gaussian) else None,
-        canaries=m,
-        guesses=choice.guesses,
-        correct=choice.correct,
-        tau=shift.tau,
-        tau_form=shift.name,
-        tau_star=choice.tau_star,
-        assumptions=("The confidence is corrected over the slices (Bonferroni).",),
-        valid=plan.selection.valid,
-    )
+    return {
+        "epsilon": choice.epsilon,
+        "confidence": 1 - plan.question.level,
+        "family": family,
+        "mu": choice.parameter if isinstance(family, Gaussian) else None,
+        "canaries": canaries,
+        "guesses": choice.guesses,
+        "correct": choice.correct,
+        "tau": shift.tau,
+        "tau_form": shift.name,
+        "tau_star": choice.tau_star,
+        "valid": plan.selection.valid,
+    }
 
 
-def _subset(records: Records, canaries: int) -> Records:
-    """So many rows, drawn by a hash of the key."""
-    count = whole("canaries", canaries, 1, len(records))
-    order = np.argsort(mix64(records.keys ^ np.uint64(0xE7037ED1A0B428DB)), kind="stable")
-    return records.take(np.sort(order[:count]))
+def _sketches(rows: inputs.Rows | None, outcome: Outcome | None, plan: Plan, **job: Any) -> dict[str, Sketch]:
+    """One sketch a slice: a stream's were made on the way, rows in memory are played slice by slice."""
+    if rows is None or outcome is None:
+        return {}
+    if not isinstance(rows, Records):
+        return dict(outcome.slices)
+    if rows.slices is None:
+        return {}
+    found = {}
+    for code, name in enumerate(rows.slice_names):
+        part = rows.take(rows.slices == code)
+        if len(part):
+            found[name] = plan.run(f"slice {name}", part, _only_sketch, **job)
+    return {name: sketch for name, sketch in found.items() if sketch.canaries}
 
 
-def _columns(data: object, *names: Any) -> Columns | None:
-    """Column names, where there is data; none where the arguments are arrays."""
-    if data is None:
-        return None
-    label, target, reference, id, group, slice = names
-    for what, name in (("labels", label), ("id", id), ("group", group), ("slice", slice)):
-        if not isinstance(name, str) and (name is not None or what == "labels"):
-            raise InputError(f"{what} is {type(name).__name__}: with data, give the name of a column")
-
-    def several(what: str, value: Any) -> tuple[str, ...]:
-        value = (value,) if isinstance(value, str) else value
-        if not isinstance(value, list | tuple) or not value or not all(isinstance(name, str) for name in value):
-            raise InputError(f"{what} is {type(value).__name__}: with data, give the names of its columns")
-        return tuple(value)
-
-    return Columns(label, several("target", target), several("reference", reference), id, group, slice)
+def _only_sketch(summary: Summary) -> Sketch:
+    return summary.sketch
 
 
-def _records(data: object, columns: Columns | None, reference_data: str | Path | None, *arrays: Any) -> Records:
-    if columns is None:
-        labels, target, reference, id, group, slice = arrays
-        return from_arrays(labels, target, reference, ids=id, groups=group, slices=slice)
-    if isinstance(data, Records):
-        return data
-    if isinstance(data, str | Path | list | tuple):
-        return from_files(data, columns, reference_data=reference_data)
-    return from_frame(data, columns)
+def _slices(members: dict[str, Sketch], control: dict[str, Sketch], plan: Plan) -> tuple[Slice, ...]:
+    """The same audit per group, each at level / groups, the largest ε first."""
+    if not members:
+        return ()
+    asked = plan.question
+    plan = replace(plan, question=replace(asked, level=asked.level / len(members)))
+    keys = game_keys(plan.seed, plan.games)
 
+    def one(sketch: Sketch) -> Bound:
+        m = sketch.canaries
+        choice = plan.selection.choose(sketch.tally(plan.selection.cuts(m), keys), plan.question)
+        told = ("The confidence is corrected over the slices (Bonferroni).",)
+        return Bound(**_bound(choice, m, plan), assumptions=told)
 
-def _control(control: object, columns: Columns | None, members: Records) -> Records:
-    if isinstance(control, Mapping):
-        names = {"labels", "target", "reference", "id", "group", "slice"}
-        if not {"labels", "target", "reference"} <= set(control) <= names:
-            raise InputError(f"control has {', '.join(map(str, control))}: give labels, target and reference")
-        given = [control.get(name) for name in ("labels", "target", "reference", "id", "group", "slice")]
-        found = _records(None, None, None, *given)
-    elif isinstance(control, Records):
-        found = control
-    elif columns is None:
-        raise InputError("control is not a mapping: beside arrays, give a mapping of labels, target and reference")
-    else:
-        found = _records(control, columns, None)
-    if found.classes != members.classes:
-        raise InputError(
-            f"{found.source}: control has {found.classes} classes, the audited rows {members.classes}: "
-            "give the same columns"
-        )
-    return found
+    parts = [
+        Slice(name, one(sketch), one(control[name]) if name in control else None) for name, sketch in members.items()
+    ]
+    return tuple(sorted(parts, key=lambda part: (-part.bound.epsilon, part.value)))
 
 
 def _combination(plan: Plan) -> str:

@@ -95,7 +95,7 @@ def bound(
     canaries = whole("canaries", canaries, 1, 10**15)
     guesses = whole("guesses", guesses, 1, canaries)
     correct = whole("correct", correct, 0, guesses)
-    classes = whole("classes", classes, 2)
+    classes = whole("classes", classes, 2, 1_000_000)
     confidence, shift = fraction("confidence", confidence), as_shift(tau, classes)
     level = 1 - confidence
     count = (canaries, guesses, correct, level)

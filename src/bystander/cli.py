@@ -70,6 +70,7 @@ class Engine(StrEnum):
     """Where games are played."""
 
     local = "local"
+    ray = "ray"
 
 
 Delta = Annotated[float, typer.Option(help="The δ at which ε is stated.")]
@@ -127,6 +128,13 @@ def audit(
         float | None, typer.Option(metavar="EPS", help="Exit with status 1 if the bound is above this.")
     ] = None,
     engine: Annotated[Engine, typer.Option(help="Where games are played.")] = Engine.local,
+    ray_address: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="A running Ray cluster.  [default: one started here]")
+    ] = None,
+    stream_above: Annotated[
+        int, typer.Option(metavar="ROWS", help="Read files of more rows batch by batch.")
+    ] = 5_000_000,
+    exact: Annotated[bool, typer.Option("--exact", help="Sort scores exactly instead of in a sketch.")] = False,
 ) -> None:
     """A lower bound on ε from logs of labels, target predictions and reference predictions."""
     from bystander import audit as run
@@ -160,6 +168,9 @@ def audit(
             games=games,
             seed=seed,
             canaries=canaries,
+            exact=exact,
+            engine=_engine(engine, ray_address),
+            stream_above=stream_above,
             progress=progress,
         )
     result = replace(result, command=shlex.join(["bystander", *sys.argv[1:]]))
@@ -274,6 +285,16 @@ def _attack(name: AttackName, power: float | None) -> Any:
             return attacks.Learned()
 
 
+def _engine(name: Engine, address: str | None) -> Any:
+    from bystander import engines
+
+    if name is Engine.ray:
+        return engines.Ray(address)
+    if address is not None:
+        raise InputError(f"--ray-address is {address!r}: it goes with --engine ray")
+    return engines.Local()
+
+
 def _shift(tau: float, form: TauForm) -> Any:
     from bystander import tradeoff
 
@@ -319,7 +340,7 @@ def _progress() -> Iterator[Any]:
 
         def tell(what: str, done: int, total: int) -> None:
             if what not in tasks:
-                tasks[what] = bars.add_task(f"playing {what}", total=total)
+                tasks[what] = bars.add_task(what, total=total or None)
             bars.advance(tasks[what], done)
 
         yield tell

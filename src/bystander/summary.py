@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bystander._keys import mix64
+from bystander._keys import distinct, mix64, registers
 from bystander._validate import InputError
 from bystander.attacks import Attack
 from bystander.counts import Sketch
@@ -27,6 +27,8 @@ class Summary:
     slices: Mapping[str, Sketch]
     sample: Records | None
     impossible: int = 0  # rows to whose label the reference gives probability 0
+    seen: int = 0  # rows in all, audited or not
+    registers: NDArray[np.uint64] | None = None
 
     def __add__(self, other: Summary) -> Summary:
         both = {name: self.slices[name] + other.slices[name] for name in self.slices.keys() & other.slices.keys()}
@@ -35,7 +37,19 @@ class Summary:
             {**self.slices, **other.slices, **both},
             smallest(self.sample, other.sample),
             self.impossible + other.impossible,
+            self.seen + other.seen,
+            np.maximum(self.registers, other.registers)
+            if self.registers is not None and other.registers is not None
+            else None,
         )
+
+    def check_ids(self, source: str) -> None:
+        """Refuse a stream whose ids repeat so much that they cannot name rows."""
+        if self.registers is not None and (different := distinct(self.registers)) < 0.9 * self.seen:
+            raise InputError(
+                f"{source}: about {different:,.0f} different ids in {self.seen:,} rows: an id must name one row; "
+                "name another column, or leave --id out"
+            )
 
 
 def smallest(one: Records | None, two: Records | None, most: int = SAMPLE) -> Records | None:
@@ -68,6 +82,12 @@ class Job:
     slices: bool = False
     share: float = 0.0  # of the rows that fit the attack, by a hash of the key
     collect: bool = False  # only collect those rows, as the sample
+    count_ids: bool = False  # estimate how many keys differ: a stream's ids cannot be compared
+
+    @property
+    def batch(self) -> int:
+        """Rows at a time: a moment's work, whatever the number of games."""
+        return min(131_072, max(4096, 13_000_000 // max(1, len(self.games))))
 
     def audited(self, records: Records) -> Records:
         """The rows that are audited: all, where the attack needs none for itself."""
@@ -95,9 +115,15 @@ class Accumulator:
     slices: dict[str, Sketch] = field(default_factory=dict)
     sample: Records | None = None
     impossible: int = 0
+    seen: int = 0
+    registers: NDArray[np.uint64] | None = None
 
     def add(self, records: Records) -> None:
         """Play every game on a batch, or only keep what the attack is fitted on."""
+        self.seen += len(records)
+        if self.job.count_ids:
+            new = registers(records.keys)
+            self.registers = new if self.registers is None else np.maximum(self.registers, new)
         if self.job.collect:
             self._keep(self.job.fitting(records))
             return
@@ -133,4 +159,7 @@ class Accumulator:
 
     def summary(self) -> Summary:
         """What was added up."""
-        return Summary(self.sketch, self.slices, self.sample, self.impossible)
+        held = registers(np.empty(0, dtype=np.uint64)) if self.job.count_ids else None
+        if self.registers is not None:
+            held = self.registers
+        return Summary(self.sketch, self.slices, self.sample, self.impossible, self.seen, held)

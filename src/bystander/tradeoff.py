@@ -144,7 +144,7 @@ class RandomizedResponse:
     delta: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        whole("classes", self.classes, 2)
+        whole("classes", self.classes, 2, 1_000_000)
 
     @property
     def constant(self) -> float:

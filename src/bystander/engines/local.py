@@ -4,43 +4,59 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from operator import add
+from typing import TypeVar
 
 from bystander.records import Records
+from bystander.stream import Stream
 from bystander.summary import Accumulator, Job, Summary
 
-
-def batches(records: Records, games: int) -> Iterator[Records]:
-    """Rows in memory, in parts that take a moment each."""
-    size = min(131_072, max(4096, 13_000_000 // max(1, games)))
-    for start in range(0, len(records), size):
-        yield records.take(slice(start, start + size))
+T = TypeVar("T")
 
 
-def add_up(job: Job, parts: Iterable[Records], progress: Callable[[int], None] | None = None) -> Summary:
-    """Do the job on every batch: workers take turns to read one, and add up what came of theirs."""
+def run(
+    job: Job, rows: Records | Stream, then: Callable[[Summary], T], progress: Callable[[int], None] | None = None
+) -> T:
+    """Do the job on all rows, and what is wanted with what came of it."""
+    workers = max(1, os.cpu_count() or 1)
+    return then(_add_up(job, _parts(rows, job.batch, workers), workers, progress))
+
+
+def _parts(rows: Records | Stream, size: int, workers: int) -> Iterable[Iterable[Records]]:
+    """What workers take in turn: a batch in memory, a fragment, or where those are few a batch of a fragment."""
+    if isinstance(rows, Records):
+        return ([rows.take(slice(start, start + size))] for start in range(0, len(rows), size))
+    if len(rows.fragments) < 2 * workers:
+        return ([batch] for batch in rows.batches(size))
+    return (fragment.batches(size) for fragment in rows.fragments)
+
+
+def _add_up(
+    job: Job, parts: Iterable[Iterable[Records]], workers: int, progress: Callable[[int], None] | None
+) -> Summary:
     turn, stop, source = threading.Lock(), threading.Event(), iter(parts)
 
     def work() -> Accumulator:
         mine = job.start()
         try:
-            while not stop.is_set():
+            while True:
                 with turn:
-                    batch = next(source, None)
-                if batch is None:
-                    break
-                mine.add(batch)
-                if progress is not None:
-                    progress(len(batch) * max(1, len(job.games)))
+                    part = next(source, None)
+                if part is None:
+                    return mine
+                for batch in part:
+                    if stop.is_set():
+                        return mine
+                    mine.add(batch)
+                    if progress is not None:
+                        progress(len(batch))
         except BaseException:
             stop.set()
             raise
-        return mine
 
-    workers = max(1, os.cpu_count() or 1)
     with ThreadPoolExecutor(workers) as pool:
         running = [pool.submit(work) for _ in range(workers)]
         try:
