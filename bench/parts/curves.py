@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from bench import figures
+from bench.fits import exponents
 from bench.runs import worker
 
 ROWS = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000]
@@ -35,14 +34,6 @@ def measure() -> dict[str, Any]:
         "ten_classes_over_two": {what: each[ten] / each[0] for what, each in classes["seconds"].items()},
         "curves": found,
     }
-
-
-def exponents(sizes: list[int], seconds: list[float | None]) -> dict[str, float]:
-    """The slope of log seconds against log size: over all sizes, and over the upper half of them."""
-    points = [(size, each) for size, each in zip(sizes, seconds, strict=True) if each is not None]
-    x, y = np.log(np.array(points)).T
-    half = len(points) // 2
-    return {"all": float(np.polyfit(x, y, 1)[0]), "upper_half": float(np.polyfit(x[half:], y[half:], 1)[0])}
 
 
 def _canaries() -> dict[str, Any]:
