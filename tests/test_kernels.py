@@ -20,13 +20,13 @@ from bystander import (
 )
 from bystander._kernels import (
     RANKS,
-    best_rejected,
     cut,
     hypergeometric,
     largest_rejected,
     mix64,
     normal_quantile,
     rejects,
+    sweep,
 )
 from bystander._kernels import steinke_p_value as fast_p_value
 from bystander.counts import Sketch
@@ -120,14 +120,17 @@ def test_rejection_falls_with_the_parameter(name, data):
     assert answers == sorted(answers, reverse=True)
 
 
-@given(correct=st.lists(st.integers(0, 20), min_size=1, max_size=6))
-def test_best_rejected_is_the_largest_of_them(correct):
-    guesses = np.array([20 + 5 * k for k in range(len(correct))])
+@given(correct=st.lists(st.lists(st.integers(0, 20), min_size=4, max_size=4), min_size=1, max_size=5))
+def test_a_sweep_finds_the_largest_of_each_game(correct):
+    """Also where the last game's best misleads: the search only starts from it."""
+    guesses = np.array([20, 25, 30, 35])
     args = (ApproxDP.kind, 1e-5, 0.0, 0.0, 1000.0)
-    each = [largest_rejected(*args, g, c, 0.05) for g, c in zip(guesses, correct, strict=True)]
-    best, which = best_rejected(*args, guesses, np.array(correct), 0.05)
-    assert best == max(each)
-    assert which == (each.index(max(each)) if max(each) > 0 else -1)
+    best, which = np.empty(len(correct)), np.empty(len(correct), dtype=np.int64)
+    sweep(*args, guesses, np.array(correct), 0.05, best, which)
+    for game, row in enumerate(correct):
+        each = [largest_rejected(*args, g, c, 0.05) for g, c in zip(guesses, row, strict=True)]
+        assert best[game] == pytest.approx(max(each), abs=2e-7 * max(1, max(each)))
+        assert each[which[game]] == pytest.approx(max(each), abs=2e-7)
 
 
 def test_a_family_of_delta_keeps_its_root_where_r_passes_one():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bystander import ApproxDP, Gaussian, InputError, Laplace, Pure, RandomizedResponse, Shift, Steinke, TwoSidedShift
 from bystander._kernels import f_inverse
-from bystander.tradeoff import gaussian_delta, gaussian_epsilon, largest
+from bystander.tradeoff import gaussian_delta, gaussian_epsilon
 from tests import reference
 
 FAMILIES = {
@@ -108,13 +108,6 @@ def test_shifts_spend_tau_as_their_forms_say():
     assert TwoSidedShift(0.1).offsets(2) == (0.05, 0.05)
     assert TwoSidedShift(0.1).offsets(3) == pytest.approx((0.095, 0.095))  # τ₂ = 2τ − τ²
     assert TwoSidedShift(0.1).at(0.2) == TwoSidedShift(0.2)
-
-
-def test_largest_ends_on_the_side_that_holds():
-    found = largest(lambda x: x <= math.pi)
-    assert found <= math.pi < found + 1e-9
-    assert largest(lambda x: True, ceiling=7.0) == 7.0
-    assert largest(lambda x: False) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -214,13 +214,13 @@ def steinke_p_value(epsilon, delta, m, guesses, correct):  # type: ignore[no-unt
 def rejects(kind, theta, constant, before, after, m, guesses, correct, gamma):  # type: ignore[no-untyped-def]
     """Algorithm 3, with the clamp and both early exits: can f_θ not explain `correct` of `guesses`?
 
-    Above a million guesses it goes in blocks that keep r and h below their true values, so that a rejection stays
+    Above 50,000 guesses it goes in blocks that keep r and h below their true values, so that a rejection stays
     one, at the cost of less than a hundredth of the count's standard deviation (docs/math/blocks.md).
     """
     if kind == 4 or (kind == 5 and before == 0.0 and after == 0.0):  # δ = 0: the exact binomial
         return steinke_p_value(theta, constant, m, guesses, correct) < gamma
     block = 1
-    if guesses > 1_000_000:
+    if guesses > 50_000:
         block = max(1, int(0.02 * math.sqrt(float(correct) * (guesses - correct) / guesses)))
     return recursion(kind, theta, constant, before, after, m, guesses, correct, gamma, block)
 
@@ -261,10 +261,17 @@ def largest_rejected(kind, constant, before, after, m, guesses, correct, gamma):
     """The largest parameter that Algorithm 3 rejects, found from the rejected side; 0 where it rejects none."""
     if correct <= 0 or not rejects(kind, 0.0, constant, before, after, m, guesses, correct, gamma):
         return 0.0
-    low, high = 0.0, 1.0
+    return search(kind, constant, before, after, m, guesses, correct, gamma, 0.0, 1.0, 1e-10)
+
+
+@njit(cache=True, nogil=True)
+def search(kind, constant, before, after, m, guesses, correct, gamma, low, step, tolerance):  # type: ignore[no-untyped-def]
+    """The same from a parameter `low` that is rejected: steps that double, then bisection."""
+    high = min(low + step, 700.0)
     while high < 700.0 and rejects(kind, high, constant, before, after, m, guesses, correct, gamma):
-        low, high = high, min(2.0 * high, 700.0)
-    while high - low > 1e-10 * max(1.0, low):
+        low, step = high, 2.0 * step
+        high = min(low + step, 700.0)
+    while high - low > tolerance * max(1.0, low):
         middle = 0.5 * (low + high)
         if rejects(kind, middle, constant, before, after, m, guesses, correct, gamma):
             low = middle
@@ -274,17 +281,30 @@ def largest_rejected(kind, constant, before, after, m, guesses, correct, gamma):
 
 
 @njit(cache=True, nogil=True)
-def best_rejected(kind, constant, before, after, m, guesses, correct, gamma):  # type: ignore[no-untyped-def]
-    """The largest parameter rejected by any of several counts, and which: one evaluation for each that loses."""
-    best, which = 0.0, -1
-    for k in range(len(guesses)):
-        c = correct[k]
-        if c <= 0 or not rejects(kind, best, constant, before, after, m, guesses[k], c, gamma):
-            continue
-        theta = largest_rejected(kind, constant, before, after, m, guesses[k], c, gamma)
-        if which < 0 or theta > best:
-            best, which = theta, k
-    return best, which
+def sweep(kind, constant, before, after, m, guesses, correct, gamma, best, which):  # type: ignore[no-untyped-def]
+    """For each game the largest parameter that any of its counts rejects (to 1e-7), and which count that is.
+
+    A count that does not reject the best so far is done with. The last game's best count comes first, and the search
+    starts a little below its parameter: games on one model differ little.
+    """
+    hint, near = 0, 0.0
+    for g in range(len(correct)):
+        best[g], which[g] = 0.0, 0
+        for turn in range(-1, len(guesses)):
+            k = hint if turn < 0 else turn
+            c = correct[g, k]
+            if turn == hint or c <= 0:
+                continue
+            if not rejects(kind, best[g], constant, before, after, m, guesses[k], c, gamma):
+                continue
+            low, step = best[g], 1.0
+            if 0.9 * near > low and rejects(kind, 0.9 * near, constant, before, after, m, guesses[k], c, gamma):
+                low, step = 0.9 * near, 0.1 * near
+            elif low > 0.0:
+                step = 0.05 * low
+            best[g] = search(kind, constant, before, after, m, guesses[k], c, gamma, low, step, 1e-7)
+            which[g] = k
+        hint, near = which[g], best[g]
 
 
 # --- the game -----------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def _pairs(
 def _auc(labels: NDArray[np.int64], reference: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
     """P(a true label outscores a counterfactual one), ties counting half, counterfactuals in expectation."""
     true, false, weight = _pairs(labels, reference, scores)
-    order = np.argsort(false)
+    order, true = np.argsort(false), np.sort(true)
     false, mass = false[order], np.concatenate(([0.0], np.cumsum(weight[order])))
     below, upto = np.searchsorted(false, true, "left"), np.searchsorted(false, true, "right")
     return float((mass[below] + mass[upto]).mean() / (2 * mass[-1]))

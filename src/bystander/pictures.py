@@ -9,7 +9,7 @@ from bystander.counts import Tally
 from bystander.outcome import Outcome
 from bystander.result import Curve, Pictures
 from bystander.selection import Choice, EProcess, FixedFraction, PaperSweep, Question, Selection
-from bystander.tradeoff import Gaussian, Steinke
+from bystander.tradeoff import Gaussian, Steinke, gaussian_epsilon
 
 
 def cuts(canaries: int) -> tuple[int, ...]:
@@ -35,9 +35,9 @@ def descriptive(outcome: Outcome, tally: Tally, question: Question) -> dict[str,
     paper = Question(Gaussian(delta), question.shift, question.classes, question.level, question.combination)
     sweep = PaperSweep()
     swept = tally.at(sweep.cuts(tally.canaries))
-    best = np.array([paper.family.epsilon(mu) for mu in sweep.each(swept, paper)[0]])
+    best = gaussian_epsilon(sweep.each(swept, paper)[0], delta)
     one = tally.at(FixedFraction(0.01).cuts(tally.canaries))
-    fixed = np.array([paper.family.epsilon(mu) for mu in sweep.each(one, paper)[0]])
+    fixed = gaussian_epsilon(sweep.each(one, paper)[0], delta)
     return {
         "epsilon_mean": float(best.mean()),
         "epsilon_sd": float(best.std(ddof=1)) if len(best) > 1 else 0.0,
@@ -87,14 +87,13 @@ def _by_shift(tally: Tally, selection: Selection, question: Question, choice: Ch
 
 
 def _without_star(tally: Tally, selection: Selection, question: Question) -> float:
-    from bystander._kernels import best_rejected
+    from bystander._kernels import sweep
 
     candidates = tally.at(selection.cuts(tally.canaries))
     level = question.combination.level(question.level, tally.games) / len(candidates.guesses)
     before, after = offsets(question.family, question.shift, question.classes)
-    counts = question.combination.of(candidates.correct).astype(np.int64)
-    theta, _ = best_rejected(
-        question.family.kind, question.family.constant, before, after, float(tally.canaries),
-        candidates.guesses, counts, level,
-    )  # fmt: skip
-    return question.family.epsilon(float(theta))
+    counts = question.combination.of(candidates.correct)[None]
+    best, which = np.empty(1), np.empty(1, dtype=np.int64)
+    family, m = question.family, float(tally.canaries)
+    sweep(family.kind, family.constant, before, after, m, candidates.guesses, counts, level, best, which)
+    return family.epsilon(float(best[0]))

@@ -254,14 +254,14 @@ class PaperSweep:
 
     def each(self, tally: Tally, question: Question) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The best parameter of each game, and the cut that gave it."""
-        from bystander._kernels import best_rejected
+        from bystander._kernels import sweep
 
         family = question.family
         before, after = offsets(family, question.shift, question.classes)
-        best = [
-            best_rejected(
-                family.kind, family.constant, before, after, float(tally.canaries), tally.guesses, row, question.level
-            )
-            for row in tally.correct
-        ]
-        return np.array([theta for theta, _ in best]), np.array([k for _, k in best], dtype=np.int64)
+        best: NDArray[np.float64] = np.empty(tally.games)
+        which: NDArray[np.int64] = np.empty(tally.games, dtype=np.int64)
+        sweep(
+            family.kind, family.constant, before, after, float(tally.canaries), tally.guesses, tally.correct,
+            question.level, best, which,
+        )  # fmt: skip
+        return best, which

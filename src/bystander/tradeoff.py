@@ -8,11 +8,15 @@ rejected parameter stands for (`epsilon`), and what a reader must believe for th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bystander._validate import fraction, whole
+
+Numbers = NDArray[np.float64]
 
 APPROX, GAUSSIAN, LAPLACE, RESPONSE, STEINKE, PURE = range(6)
 
@@ -106,7 +110,7 @@ class Gaussian:
 
     def epsilon(self, parameter: float) -> float:
         """ε(δ) of μ-GDP (Dong et al. 2019, Corollary 2.13)."""
-        return gaussian_epsilon(parameter, self.delta)
+        return float(gaussian_epsilon(parameter, self.delta))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,30 +240,27 @@ def short(number: float) -> str:
     return f"{number:g}".replace("e-0", "e-")
 
 
-def gaussian_delta(mu: float, epsilon: float) -> float:
-    """δ(ε) of μ-GDP: Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2), in logs."""
+def gaussian_delta(mu: Numbers, epsilon: Numbers) -> Numbers:
+    """δ(ε) of μ-GDP: Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2), in logs (Dong et al. 2019, Corollary 2.13)."""
     from scipy.special import log_ndtr
 
-    first = float(log_ndtr(-epsilon / mu + mu / 2))
-    second = epsilon + float(log_ndtr(-epsilon / mu - mu / 2))
-    return math.exp(first) * -math.expm1(min(0.0, second - first))
+    first = log_ndtr(-epsilon / mu + mu / 2)
+    second = epsilon + log_ndtr(-epsilon / mu - mu / 2)
+    return np.asarray(np.exp(first) * -np.expm1(np.minimum(0.0, second - first)))
 
 
-def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The ε at which μ-GDP has this δ; 0 where δ(0) is already no more than δ."""
-    if mu <= 0 or gaussian_delta(mu, 0.0) <= delta:
-        return 0.0
-    return largest(lambda epsilon: gaussian_delta(mu, epsilon) > delta, start=max(1.0, mu * mu))
+def gaussian_epsilon(mu: Numbers | float, delta: float) -> Numbers:
+    """The ε at which μ-GDP has this δ, found from below; 0 where δ(0) is already no more than δ."""
+    from scipy.special import erf
 
-
-def largest(holds: Callable[[float], bool], *, start: float = 1.0, ceiling: float = math.inf) -> float:
-    """The largest x ≥ 0 at which a falling predicate still holds, from the side on which it holds."""
-    low, high = 0.0, min(start, ceiling)
-    while high < ceiling and holds(high):
-        low, high = high, min(2 * high, ceiling)
-    if high == ceiling and holds(high):
-        return high
-    while high - low > 1e-10 * max(1.0, low):
+    mu = np.asarray(mu, dtype=np.float64)
+    some = erf(mu / np.sqrt(8.0)) > delta  # δ(0) = 2Φ(μ/2) − 1
+    mu = np.where(some, mu, 1.0)
+    low, high = np.zeros_like(mu), np.maximum(1.0, mu * mu)
+    while (more := some & (gaussian_delta(mu, high) > delta)).any():
+        low, high = np.where(more, high, low), np.where(more, 2 * high, high)
+    while (high - low > 1e-10 * np.maximum(1.0, low)).any():
         middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+        more = gaussian_delta(mu, middle) > delta
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    return np.where(some, low, 0.0)
