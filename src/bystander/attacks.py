@@ -83,7 +83,7 @@ class LogRatio:
 
     def scores(self, target: Matrix, reference: Matrix) -> Matrix:
         """The weighted log-likelihood ratio; probabilities below 1e-9 count as 1e-9."""
-        ratio = _log(target) - _log(reference)
+        ratio = _log_ratio(target, reference)
         return ratio if self.t == 0 else np.asarray(ratio * np.maximum(0.0, 1 - reference) ** self.t)
 
 
@@ -118,12 +118,16 @@ class Learned:
         return flat.reshape(target.shape)
 
 
+def _log_ratio(target: Matrix, reference: Matrix) -> Matrix:
+    return np.asarray(np.log(np.maximum(target, _TINY) / np.maximum(reference, _TINY)))
+
+
 def _log(p: Matrix) -> Matrix:
     return np.asarray(np.log(np.maximum(p, _TINY)))
 
 
 def _features(target: Matrix, reference: Matrix) -> tuple[Matrix, Matrix]:
-    return _log(target) - _log(reference), _log(reference) - _log(1 - reference)  # ratio; logit M'
+    return _log_ratio(target, reference), _log(reference) - _log(1 - reference)  # ratio; logit M'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +139,7 @@ class _Surface:
 
     @classmethod
     def fit(
-        cls, labels: NDArray[np.int64], target: Matrix, reference: Matrix, *, pairs: int = 120_000, ridge: float = 2.0
+        cls, labels: NDArray[np.int64], target: Matrix, reference: Matrix, *, pairs: int = 100_000, ridge: float = 2.0
     ) -> _Surface:
         classes = target.shape[1]
         rows = min(len(labels), pairs // classes)  # rows come in hash order: the first are a random part

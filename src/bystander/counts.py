@@ -13,7 +13,7 @@ from bystander._validate import InputError
 Matrix = NDArray[np.float64]
 
 BINS = 4096
-_LOWEST = (127 - 24) << 7  # float32's exponent and seven bits of mantissa at 2⁻²⁴: below it all is one bin
+_LOWEST = (1023 - 24) << 7  # a float's exponent and seven bits of mantissa at 2⁻²⁴: below it all is one bin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,11 +77,13 @@ class Sketch:
         return Tally(self.canaries, guesses, correct)
 
 
-def codes(scores: Matrix) -> NDArray[np.uint16]:
+def codes(scores: Matrix) -> NDArray[np.uint64]:
     """The bin of each |score|, doubled, and in the lowest bit the guess: its sign."""
-    size = np.minimum(np.abs(scores), 1e30).astype(np.float32).view(np.uint32) >> np.uint32(16)
-    bins = np.clip(size.astype(np.int32) - _LOWEST, 0, BINS - 1).astype(np.uint16)
-    return (bins << np.uint16(1)) | (scores > 0)
+    bins = (np.abs(scores).view(np.int64) >> np.int64(45)) - _LOWEST
+    np.clip(bins, 0, BINS - 1, out=bins)
+    bins <<= 1
+    bins |= scores > 0
+    return bins.view(np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -186,7 +186,7 @@ def _parquet(fragment: Fragment, names: list[str], size: int) -> Generator[Any, 
         if sum(sizes[:first]) != fragment.start or sum(sizes[first : last + 1]) != fragment.rows:
             raise fragment._changed()
         groups = [group for group in fragment.groups if sizes[group]]
-        for table in file.iter_batches(size, groups, names):
+        for table in file.iter_batches(size, groups, names, use_threads=False):
             yield table.select(names)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,8 +14,9 @@ from bystander.attacks import Attack
 from bystander.counts import Sketch
 from bystander.games import label
 from bystander.records import Records
+from bystander.stream import same_classes
 
-SAMPLE = 100_000
+SAMPLE = 50_000
 _MOST_SLICES = 200
 
 
@@ -35,7 +36,7 @@ class Summary:
         return Summary(
             self.sketch + other.sketch,
             {**self.slices, **other.slices, **both},
-            smallest(self.sample, other.sample),
+            smallest([part for part in (self.sample, other.sample) if part is not None]),
             self.impossible + other.impossible,
             self.seen + other.seen,
             np.maximum(self.registers, other.registers)
@@ -52,25 +53,23 @@ class Summary:
             )
 
 
-def smallest(one: Records | None, two: Records | None, most: int = SAMPLE) -> Records | None:
-    """Of two sets of rows the ones with the smallest keys, in their order: the same whatever was added first."""
-    if one is None or two is None:
-        both = one or two
-    else:
-        if one.classes != two.classes:
-            raise InputError(
-                f"{two.source} has {two.classes} classes, {one.source} {one.classes}: give the same columns in all"
-            )
-        both = Records(
-            np.concatenate((one.labels, two.labels)),
-            np.concatenate((one.target, two.target)),
-            np.concatenate((one.reference, two.reference)),
-            np.concatenate((one.keys, two.keys)),
-            slices=None,
-            slice_names=(),
-            source=one.source,
-        )
-    return None if both is None else both.take(np.argsort(both.keys, kind="stable")[:most])
+def smallest(parts: Sequence[Records], most: int = SAMPLE) -> Records | None:
+    """Of some sets of rows the ones with the smallest keys, in their order: the same whatever was added first."""
+    parts = [part for part in parts if len(part)]
+    if not parts:
+        return None
+    for part in parts:
+        same_classes(parts[0].classes, part)
+    whole = Records(
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate([part.target for part in parts]),
+        np.concatenate([part.reference for part in parts]),
+        np.concatenate([part.keys for part in parts]),
+        slices=None,
+        slice_names=(),
+        source=parts[0].source,
+    )
+    return whole.take(np.argsort(whole.keys, kind="stable")[:most])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,6 +113,7 @@ class Accumulator:
     sketch: Sketch
     slices: dict[str, Sketch] = field(default_factory=dict)
     sample: Records | None = None
+    waiting: list[Records] = field(default_factory=list)
     impossible: int = 0
     seen: int = 0
     registers: NDArray[np.uint64] | None = None
@@ -151,14 +151,20 @@ class Accumulator:
             label.play(records.take(rows), scores[rows], self.job.games, self.slices[name])
 
     def _keep(self, records: Records) -> None:
-        """Only rows below the sample's largest key can enter it."""
+        """Rows below the sample's largest key may enter it; they wait until there are enough to be worth a sort."""
         if self.sample is not None and len(self.sample) == SAMPLE:
-            records = records.take(records.keys < self.sample.keys[-1])
-        if len(records):
-            self.sample = smallest(self.sample, replace(records, slices=None, slice_names=()))
+            records = records.take(np.flatnonzero(records.keys < self.sample.keys[-1]))
+        self.waiting.append(replace(records, slices=None, slice_names=()))
+        if sum(map(len, self.waiting)) >= SAMPLE:
+            self._settle()
+
+    def _settle(self) -> None:
+        self.sample = smallest([*([self.sample] if self.sample is not None else []), *self.waiting])
+        self.waiting = []
 
     def summary(self) -> Summary:
         """What was added up."""
+        self._settle()
         held = registers(np.empty(0, dtype=np.uint64)) if self.job.count_ids else None
         if self.registers is not None:
             held = self.registers

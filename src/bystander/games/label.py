@@ -29,8 +29,10 @@ def game_keys(seed: int, games: int) -> NDArray[np.uint64]:
 
 
 def thresholds(reference: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Cumulative M'(x) but for its last class, in units of 2⁻⁵³: y¹ is how many of them a 53-bit coin reaches."""
-    return np.ceil(np.cumsum(reference[:, :-1], axis=1) * 2.0**53).astype(np.uint64)
+    """(classes − 1, rows): cumulative M'(x) in units of 2⁻⁵³; y¹ is how many of them a 53-bit coin reaches."""
+    if reference.shape[1] == 2:
+        return np.ceil(reference[:, 0] * 2.0**53).astype(np.uint64)[None]
+    return np.ascontiguousarray(np.ceil(np.cumsum(reference[:, :-1], axis=1).T * 2.0**53).astype(np.uint64))
 
 
 def play(records: Records, scores: NDArray[np.float64], games: NDArray[np.uint64], into: Sketch) -> None:
@@ -38,8 +40,12 @@ def play(records: Records, scores: NDArray[np.float64], games: NDArray[np.uint64
     from bystander._kernels import tally_binary, tally_classes
 
     bins = np.zeros((len(games), BINS), dtype=np.uint64)
-    kernel = tally_binary if records.classes == 2 else tally_classes
-    kernel(games, records.keys, records.labels, thresholds(records.reference), codes(scores), bins)
+    labels, coded, cumulative = records.labels.astype(np.uint64), codes(scores), thresholds(records.reference)
+    if records.classes == 2:
+        zero, one = np.ascontiguousarray(coded[:, 0]), np.ascontiguousarray(coded[:, 1])
+        tally_binary(games, records.keys, cumulative[0], labels, zero, zero ^ one, bins)
+    else:
+        tally_classes(games, records.keys, cumulative, labels, coded, bins)
     into.absorb(bins)
 
 
