@@ -1,16 +1,22 @@
 # The two commands of the README are `make demo` and `make test`; each sets up .venv where there is none.
 PY ?= python3
 BIN := .venv/bin
+PACKAGE := .venv/.package
 READY := .venv/.ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all check lint types imports docs clean
+.PHONY: demo test test-all check lint types imports docs bench clean
 
-$(READY): pyproject.toml requirements-dev.txt
+$(PACKAGE): pyproject.toml
 	@test -x $(BIN)/python || $(PY) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt -e .
+	@$(PIP) -e .
 	@touch $@
 
-demo: $(READY)  ## Make a problem, train two targets, audit both, write the reports
+$(READY): $(PACKAGE) requirements-dev.txt
+	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+demo: $(PACKAGE)  ## Make a problem, train two targets, audit both, write the reports
 	@$(BIN)/bystander demo --out demo-out
 
 test: $(READY)  ## The fast tests: no network, under five minutes on two cores
@@ -34,9 +40,8 @@ docs: $(READY)  ## Write docs/cli.md and docs/api.md from the code
 
 check: lint types imports test  ## What CI runs
 
-clean:
-	rm -rf .venv demo-out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
-
-.PHONY: bench
 bench: $(READY)  ## Measure us beside the peers (venvs under bench/.venvs), in one run; see bench/README.md
 	@$(BIN)/python -m bench
+
+clean:
+	rm -rf .venv demo-out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
