@@ -92,7 +92,8 @@ class Learned:
     """P(b = 0) as a small calibrated model of (M(x)[y], M'(x)[y], K), fitted on rows that are not audited.
 
     Logistic regression on a grid of linear hats over (log M[y] − log M'[y], logit M'[y]): smooth, and free to find
-    that a large ratio means little where the target is over-confident.
+    that a large ratio means little where the target is over-confident. `share` of the rows are set aside for it, at
+    most 50,000.
     """
 
     share: float = 0.25
@@ -104,7 +105,7 @@ class Learned:
     @property
     def name(self) -> str:
         """The score and how it was fitted."""
-        return f"learned (on {self.share:.0%} of the rows, not audited)"
+        return "learned"
 
     def fit(self, labels: NDArray[np.int64], target: Matrix, reference: Matrix) -> Learned:
         """Fit on these rows; they must not be audited."""

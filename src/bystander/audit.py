@@ -19,7 +19,7 @@ from bystander.outcome import Outcome, conclude, fit
 from bystander.records import Records
 from bystander.result import Bound, Result, Slice
 from bystander.selection import Choice, EProcess, Grid, Quantile, Question, Selection
-from bystander.summary import Job, Summary
+from bystander.summary import SAMPLE, Job, Summary
 from bystander.tradeoff import ApproxDP, Family, Gaussian, Pure, RandomizedResponse, Shift
 
 T = TypeVar("T")
@@ -38,6 +38,7 @@ class Plan:
     seed: int
     exact: bool
     engine: Engine
+    share: float  # of the members, to fit the attack on
     progress: Progress | None
 
     def run(self, what: str, rows: inputs.Rows, then: Callable[[Summary], T], **job: Any) -> T:
@@ -46,7 +47,7 @@ class Plan:
         in_memory = isinstance(rows, Records)
         todo = len(rows) if isinstance(rows, Records) else rows.rows or 0
         by_id = not isinstance(rows, Records) and rows.fragments[0].columns.id is not None
-        settings = {"share": self.attack.share, "slices": not in_memory, "count_ids": by_id} | job
+        settings = {"share": self.share, "slices": not in_memory, "count_ids": by_id} | job
         work = Job(self.attack, game_keys(self.seed, self.games), **settings)
         return self.engine.run(work, rows, then, None if tell is None else lambda done: tell(what, done, todo))
 
@@ -116,18 +117,21 @@ def audit(
     question = Question(family, as_shift(tau, classes), classes, 1 - confidence, combination or Quantile())
     chosen: Attack = LogRatio() if attack is None else attack
     games, seed = whole("games", games, 1, 10_000), whole("seed", seed, 0)
-    plan = Plan(chosen, selection, question, games, seed, exact, engine, progress)
+    plan = Plan(chosen, selection, question, games, seed, exact, engine, chosen.share, progress)
     if canaries is not None:
         members = inputs.subset(members, canaries)
     notes: tuple[str, ...] = ()
-    if plan.attack.share:
+    if plan.share:
+        # Where the number of rows is known, no more of them are set aside than the attack can use.
+        known = len(members) if isinstance(members, Records) else members.rows
+        plan = replace(plan, share=min(plan.share, SAMPLE / known) if known else plan.share)
         fitted, count = plan.run(
             "rows that fit the attack", members, partial(fit, plan.attack, members.source), collect=True
         )
         plan = replace(plan, attack=fitted)
         notes = (f"The attack was fitted on {count:,} rows; they are not among the audited ones.",)
     outcome = plan.run("members", members, partial(conclude, plan.attack, members.source))
-    result = _result(outcome, members, plan, plan.attack.share)
+    result = _result(outcome, members, plan, plan.share)
     beside, held = None, None
     if others is not None:
         held = plan.run("control", others, partial(conclude, plan.attack, others.source), share=0.0)

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from bystander import choices
 from bystander._validate import InputError
 from bystander._version import __version__
 
@@ -39,45 +39,11 @@ app = typer.Typer(
 )
 
 
-class FamilyName(StrEnum):
-    """Trade-off families by name."""
-
-    approx = "approx"
-    pure = "pure"
-    gaussian = "gaussian"
-    laplace = "laplace"
-    rr = "rr"
-    steinke = "steinke"
-
-
-class AttackName(StrEnum):
-    """Attacks by name."""
-
-    log_ratio = "log-ratio"
-    paper = "paper"
-    learned = "learned"
-
-
-class TauForm(StrEnum):
-    """The ways to spend τ."""
-
-    auto = "auto"
-    theorem = "theorem"
-    two_sided = "two-sided"
-
-
-class Engine(StrEnum):
-    """Where games are played."""
-
-    local = "local"
-    ray = "ray"
-
-
 Delta = Annotated[float, typer.Option(help="The δ at which ε is stated.")]
 Confidence = Annotated[float, typer.Option(help="How sure the bound is.")]
 Tau = Annotated[float, typer.Option(help="Total variation by which the reference may miss the truth.")]
 Form = Annotated[
-    TauForm, typer.Option(help="How τ is spent; auto: Theorem 1's form for two classes, two-sided for more.")
+    choices.TauForm, typer.Option(help="How τ is spent; auto: Theorem 1's form for two classes, two-sided for more.")
 ]
 Json = Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the result as JSON; - for standard output.")]
 Classes = Annotated[int, typer.Option(help="Number of classes, for --family rr and two-sided τ.")]
@@ -102,14 +68,18 @@ def audit(
     control: Annotated[
         str | None, typer.Option(metavar="DATA", help="Rows that the target did not train on: the negative control.")
     ] = None,
-    family: Annotated[FamilyName | None, typer.Option(help="What the bound may assume.  [default: approx]")] = None,
+    family: Annotated[
+        choices.FamilyName | None, typer.Option(help="What the bound may assume.  [default: approx]")
+    ] = None,
     delta: Delta = 1e-5,
     classes: Classes = 2,
     confidence: Confidence = 0.95,
     guesses: Annotated[
         str, typer.Option(metavar="grid|FRACTION[,…]|eprocess|paper-sweep", help="How the number of guesses is chosen.")
     ] = "grid",
-    attack: Annotated[AttackName, typer.Option(help="How the attacker scores a label.")] = AttackName.log_ratio,
+    attack: Annotated[
+        choices.AttackName, typer.Option(help="How the attacker scores a label.")
+    ] = choices.AttackName.log_ratio,
     power: Annotated[
         float | None,
         typer.Option(help="The score's weight t on 1 − M'(x)[y].  [default: 2 for paper, 0 for log-ratio]"),
@@ -119,7 +89,7 @@ def audit(
         int | None, typer.Option(help="Audit this many rows, drawn by a hash of their key.  [default: all]")
     ] = None,
     tau: Tau = 0.0,
-    tau_form: Form = TauForm.auto,
+    tau_form: Form = choices.TauForm.auto,
     seed: Annotated[int, typer.Option(help="Seed of the game's coins.")] = 0,
     json: Json = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the whole report as one page.")] = None,
@@ -127,7 +97,7 @@ def audit(
     fail_above: Annotated[
         float | None, typer.Option(metavar="EPS", help="Exit with status 1 if the bound is above this.")
     ] = None,
-    engine: Annotated[Engine, typer.Option(help="Where games are played.")] = Engine.local,
+    engine: Annotated[choices.EngineName, typer.Option(help="Where games are played.")] = choices.EngineName.local,
     ray_address: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="A running Ray cluster.  [default: one started here]")
     ] = None,
@@ -141,7 +111,7 @@ def audit(
     from bystander.report import files
     from bystander.report.plot import SUFFIXES
 
-    selection = _selection(guesses)
+    selection = choices.guesses(guesses)
     if fail_above is not None and not selection.valid:
         raise InputError(f"--fail-above is {fail_above:g}: it needs a valid bound, and --guesses {guesses} gives none")
     for path in (html, plot, None if json in (None, "-") else Path(str(json))):
@@ -153,23 +123,23 @@ def audit(
         result = run(
             list(data),
             labels=label,
-            target=_names(target),
-            reference=_names(reference),
+            target=choices.names(target),
+            reference=choices.names(reference),
             id=id,
             group=group,
             slice=slice,
             reference_data=reference_data,
             control=control,
-            attack=_attack(attack, power),
+            attack=choices.attack(attack, power),
             selection=selection,
-            family=None if family is None and guesses == "eprocess" else _family(family, delta, classes),
+            family=None if family is None and guesses == "eprocess" else choices.family(family, delta, classes),
             confidence=confidence,
-            tau=_shift(tau, tau_form),
+            tau=choices.shift(tau, tau_form),
             games=games,
             seed=seed,
             canaries=canaries,
             exact=exact,
-            engine=_engine(engine, ray_address),
+            engine=choices.engine(engine, ray_address),
             stream_above=stream_above,
             progress=progress,
         )
@@ -193,9 +163,9 @@ def bound(
     correct: Annotated[int, typer.Option(help="c: how many of them were right.")],
     delta: Delta = 1e-5,
     confidence: Confidence = 0.95,
-    family: Annotated[FamilyName, typer.Option(help="What the bound may assume.")] = FamilyName.approx,
+    family: Annotated[choices.FamilyName, typer.Option(help="What the bound may assume.")] = choices.FamilyName.approx,
     tau: Tau = 0.0,
-    tau_form: Form = TauForm.auto,
+    tau_form: Form = choices.TauForm.auto,
     classes: Classes = 2,
     json: Json = None,
 ) -> None:
@@ -210,9 +180,9 @@ def bound(
             canaries=canaries,
             guesses=guesses,
             correct=correct,
-            family=_family(family, delta, classes),
+            family=choices.family(family, delta, classes),
             confidence=confidence,
-            tau=_shift(tau, tau_form),
+            tau=choices.shift(tau, tau_form),
             classes=classes,
         ),
         json,
@@ -228,83 +198,6 @@ def demo(
 
     with _progress() as progress:
         run(out, progress)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _family(name: FamilyName | None, delta: float, classes: int | None) -> Any:
-    from bystander import tradeoff
-
-    match name:
-        case None | FamilyName.approx:
-            return tradeoff.ApproxDP(delta)
-        case FamilyName.pure:
-            return tradeoff.Pure()
-        case FamilyName.gaussian:
-            return tradeoff.Gaussian(delta)
-        case FamilyName.laplace:
-            return tradeoff.Laplace(delta)
-        case FamilyName.rr:
-            return tradeoff.RandomizedResponse(classes or 2)
-        case FamilyName.steinke:
-            return tradeoff.Steinke(delta)
-
-
-def _selection(text: str) -> Any:
-    from bystander import selection
-
-    match text:
-        case "grid":
-            return selection.Grid()
-        case "eprocess":
-            return selection.EProcess()
-        case "paper-sweep":
-            return selection.PaperSweep()
-    try:
-        fractions = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(
-            f"--guesses is {text!r}: give grid, eprocess, paper-sweep, or a fraction such as 0.01"
-        ) from None
-    return selection.FixedFraction(fractions[0]) if len(fractions) == 1 else selection.Grid(fractions)
-
-
-def _attack(name: AttackName, power: float | None) -> Any:
-    from bystander import attacks
-
-    match name:
-        case AttackName.paper:
-            return attacks.PaperScore(2.0 if power is None else power)
-        case AttackName.log_ratio:
-            return attacks.LogRatio(0.0 if power is None else power)
-        case AttackName.learned:
-            if power is not None:
-                raise InputError(f"--power is {power:g}: the learned attack has none")
-            return attacks.Learned()
-
-
-def _engine(name: Engine, address: str | None) -> Any:
-    from bystander import engines
-
-    if name is Engine.ray:
-        return engines.Ray(address)
-    if address is not None:
-        raise InputError(f"--ray-address is {address!r}: it goes with --engine ray")
-    return engines.Local()
-
-
-def _shift(tau: float, form: TauForm) -> Any:
-    from bystander import tradeoff
-
-    match form:
-        case TauForm.auto:
-            return tau
-        case TauForm.theorem:
-            return tradeoff.Shift(tau)
-        case TauForm.two_sided:
-            return tradeoff.TwoSidedShift(tau)
 
 
 def _say(result: Any, json: str | None) -> None:

@@ -1,0 +1,115 @@
+"""The words of the command line, and the values they stand for."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from bystander import attacks, engines, selection, tradeoff
+from bystander._validate import InputError
+
+
+class FamilyName(StrEnum):
+    """Trade-off families by name."""
+
+    approx = "approx"
+    pure = "pure"
+    gaussian = "gaussian"
+    laplace = "laplace"
+    rr = "rr"
+    steinke = "steinke"
+
+
+class AttackName(StrEnum):
+    """Attacks by name."""
+
+    log_ratio = "log-ratio"
+    paper = "paper"
+    learned = "learned"
+
+
+class TauForm(StrEnum):
+    """The ways to spend τ."""
+
+    auto = "auto"
+    theorem = "theorem"
+    two_sided = "two-sided"
+
+
+class EngineName(StrEnum):
+    """Where games are played."""
+
+    local = "local"
+    ray = "ray"
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Columns, split at commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def family(name: FamilyName | None, delta: float, classes: int) -> tradeoff.Family:
+    """A trade-off family; approx where none is named."""
+    match name:
+        case None | FamilyName.approx:
+            return tradeoff.ApproxDP(delta)
+        case FamilyName.pure:
+            return tradeoff.Pure()
+        case FamilyName.gaussian:
+            return tradeoff.Gaussian(delta)
+        case FamilyName.laplace:
+            return tradeoff.Laplace(delta)
+        case FamilyName.rr:
+            return tradeoff.RandomizedResponse(classes)
+        case FamilyName.steinke:
+            return tradeoff.Steinke(delta)
+
+
+def guesses(text: str) -> selection.Selection:
+    """How the number of guesses is chosen."""
+    match text:
+        case "grid":
+            return selection.Grid()
+        case "eprocess":
+            return selection.EProcess()
+        case "paper-sweep":
+            return selection.PaperSweep()
+    try:
+        fractions = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(
+            f"--guesses is {text!r}: give grid, eprocess, paper-sweep, or a fraction such as 0.01"
+        ) from None
+    return selection.FixedFraction(fractions[0]) if len(fractions) == 1 else selection.Grid(fractions)
+
+
+def attack(name: AttackName, power: float | None) -> attacks.Attack:
+    """An attack, with its power where it has one."""
+    match name:
+        case AttackName.paper:
+            return attacks.PaperScore(2.0 if power is None else power)
+        case AttackName.log_ratio:
+            return attacks.LogRatio(0.0 if power is None else power)
+        case AttackName.learned:
+            if power is not None:
+                raise InputError(f"--power is {power:g}: the learned attack has none")
+            return attacks.Learned()
+
+
+def engine(name: EngineName, address: str | None) -> engines.Engine:
+    """Where games are played."""
+    if name is EngineName.ray:
+        return engines.Ray(address)
+    if address is not None:
+        raise InputError(f"--ray-address is {address!r}: it goes with --engine ray")
+    return engines.Local()
+
+
+def shift(tau: float, form: TauForm) -> float | tradeoff.Shift:
+    """How τ is spent."""
+    match form:
+        case TauForm.auto:
+            return tau
+        case TauForm.theorem:
+            return tradeoff.Shift(tau)
+        case TauForm.two_sided:
+            return tradeoff.TwoSidedShift(tau)
