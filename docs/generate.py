@@ -139,8 +139,8 @@ def further() -> str:
     """The page on going further, its block filled anew."""
     text = (HERE / "going-further.md").read_text(encoding="utf-8")
     return re.sub(
-        r"(<!-- measured -->\n).*?(\n<!-- end -->)",
-        lambda found: found[1] + measured() + found[2],
+        r"(<!-- measured -->\n).*?(<!-- end -->)",
+        lambda found: f"{found[1]}{measured()}\n{found[2]}",
         text,
         flags=re.DOTALL,
     )

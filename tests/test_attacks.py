@@ -67,7 +67,7 @@ def test_names_and_shares():
         "paper (t = 2)",
         "log-ratio",
         "log-ratio (t = 1)",
-        "learned (on 25% of the rows, not audited)",
+        "learned",
     ]
     assert (PaperScore().share, LogRatio().share, Learned(0.5).share) == (0.0, 0.0, 0.5)
 

@@ -298,7 +298,7 @@ def test_text_tells_it_all() -> None:
         "100, median of the games",
         "log ratio",
         "grid of 8 fractions, Bonferroni",
-        "the finding dies if the reference is off by more than τ* = 0.0123 (total",
+        "a reference off by more than τ* = 0.0123 (total variation) could explain it away",
         "ε ≥ 0.30",
         "489 of 800 (61.1 %)",
         "The control is not near 0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -272,12 +273,13 @@ def _control_note(members: Result, control: Result) -> str:
             f"The control reads 0 on {control.canaries:,} rows: no sign that the reference's error explains what the "
             "members read."
         )
+    read, found = (math.floor(100 * each.epsilon) / 100 for each in (control, members))
     told = (
-        f"The control is not 0: rows that the target never trained on read ε ≥ {control.epsilon:.2f}. They have "
-        "nothing to be memorised: that much is the reference's error, and the members' figure holds such an error too"
+        f"The control is not 0: rows that the target never trained on read ε ≥ {read:.2f}. They have nothing to be "
+        "memorised: that much is the reference's error, and the members' figure holds such an error too"
     )
     if control.epsilon >= members.epsilon:
         return told + ". The members read no more than the control: this audit shows no memorisation."
     if control.epsilon >= 0.5 * members.epsilon:
-        return told + f". It may explain most of the {members.epsilon:.2f}: use a better reference."
-    return told + f". Part of the {members.epsilon:.2f} may be that error: a better reference would tell."
+        return told + f". It may explain most of the {found:.2f}: use a better reference."
+    return told + f". Part of the {found:.2f} may be that error: a better reference would tell."

@@ -177,7 +177,7 @@ def tau_star(bound: Bound) -> str:
         return NO_TAU_STAR
     if nothing(bound):
         return "there is no finding that a wrong reference could explain away"
-    return f"the finding dies if the reference is off by more than τ* = {small(bound.tau_star)} (total variation)"
+    return f"a reference off by more than τ* = {small(bound.tau_star)} (total variation) could explain it away"
 
 
 def facts(bound: Bound) -> list[tuple[str, str]]:
