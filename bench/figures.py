@@ -10,6 +10,7 @@ from bench.venvs import HERE
 
 FOLDER = HERE / "figures"
 TITLES = {
+    "stream": ("rows of a Parquet file, streamed, 20 games", "Cost against rows, streamed"),
     "rows": ("rows, 20 games", "Cost against rows"),
     "games": ("games, 1,000,000 rows", "Cost against games"),
     "classes": ("classes, 200,000 rows, 100 games", "Cost against classes"),

@@ -80,7 +80,7 @@ def one_bound(canaries: int, guesses: int, correct: int, family: str, times: int
 
 def play(records: Records, games: int) -> Any:
     """The games alone: no selection, no bound, no picture."""
-    return local.add_up(Job(LogRatio(), game_keys(0, games)), local.batches(records))
+    return local.run(Job(LogRatio(), game_keys(0, games)), records, lambda summary: summary)
 
 
 def rows_curve(sizes: list[int], games: int, times: int) -> dict[str, Any]:
@@ -88,6 +88,22 @@ def rows_curve(sizes: list[int], games: int, times: int) -> dict[str, Any]:
     warm()
     most = problem.binary(max(sizes))
     return _curve(sizes, times, lambda size: tuple(array[:size] for array in most), lambda _: games)
+
+
+def stream_curve(paths: list[str], sizes: list[int], games: int, times: int) -> dict[str, Any]:
+    """Cost against rows of Parquet files that are streamed, the sizes taking turns."""
+    warm()
+
+    def streamed(path: str) -> Any:
+        columns = {"labels": "click", "target": "p_new", "reference": "p_old", "id": "id"}
+        return audit(path, **columns, games=games, stream_above=0)
+
+    streamed(paths[0])
+    seconds: list[list[float]] = [[] for _ in sizes]
+    for _ in range(times):
+        for k, path in enumerate(paths):
+            seconds[k] += meter.timed(partial(streamed, path))[0]
+    return {"sizes": sizes, "seconds": {"audit": [statistics.median(each) for each in seconds]}, "all": seconds}
 
 
 def games_curve(sizes: list[int], rows: int, times: int) -> dict[str, Any]:
@@ -127,7 +143,7 @@ if __name__ == "__main__":
     meter.main(
         {
             "audit": one_audit, "phases": phases, "bound": one_bound,
-            "rows": rows_curve, "games": games_curve, "classes": classes_curve,
+            "rows": rows_curve, "stream": stream_curve, "games": games_curve, "classes": classes_curve,
         },
         ("bystander", "numpy", "numba", "pyarrow"),
     )  # fmt: skip
