@@ -132,6 +132,9 @@ def measured() -> str:
         f"`{record['command']}` → `bench/records/streaming.json` ({record['at'][:10]}, commit {record['commit'][:7]}, "
         f"{record['cpu']}, {record['cores']} cores).",
     ]
+    if record["skipped"]:
+        more = f"{record['sizes']['more_rows']:,} rows, one game: {record['skipped']}"
+        lines += ["", f"{more}. That record is older than streaming: A, C and P are of a program that held all rows."]
     return "\n".join(lines)
 
 

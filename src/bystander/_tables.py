@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bystander._validate import InputError
@@ -165,7 +165,7 @@ def locate(data: Data) -> tuple[list[File], str]:
         label = f"{len(files)} files in {_printable(folder)}"
     else:
         label = f"{len(files)} files"
-    return files, label
+    return [replace(file, path=os.path.abspath(file.path)) if file.local else file for file in files], label
 
 
 def find(data: Data) -> tuple[list[Source], str]:

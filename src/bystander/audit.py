@@ -101,6 +101,8 @@ def audit(
     columns = inputs.named(data, *arrays)
     engine = Local() if engine is None else engine
     above = 0 if engine.streams else None if exact or canaries is not None else stream_above
+    if exact and engine.streams:
+        raise InputError("exact needs the rows in memory: use engine local, or leave it out")
     members = inputs.rows(data, columns, reference_data, above, *arrays)
     classes = inputs.classes(members)
     others = None if control is None else inputs.control_rows(control, columns, above)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -175,7 +176,7 @@ def test_progress_adds_up_to_the_rows(case, data, on_ray):
         assert [what for what, _ in done][0] == ("members" if case != "learned" else "rows that fit the attack")
 
 
-@pytest.mark.parametrize("case", ["two", "three", "learned"])
+@pytest.mark.parametrize("case", ["two", "three"])
 def test_the_order_of_files_and_their_number_do_not_matter(case, data, in_memory, tmp_path):
     folder, names = data[case]
     table = pa.concat_tables([parquet.read_table(path) for path in sorted(Path(folder).iterdir())])
@@ -305,7 +306,7 @@ def logged(job, fragment):
 
 engine._play = logged
 def progress(what, rows, of):
-    print(rows, flush=True)
+    print("rows", rows, flush=True)
 
 result = audit(folder, labels="y", target="p", reference="q", id="id", games=int(games), engine=Ray(address),
                progress=progress)
@@ -326,18 +327,17 @@ def test_a_node_killed_half_way_changes_no_count(tmp_path):
         p = np.clip(0.5 + 0.2 * (2 * y - 1) + rng.normal(0, 0.15, each), 0.001, 0.999)
         table = pa.table({"id": np.arange(each) + k * each, "y": y, "p": p, "q": np.full(each, 0.5)})
         parquet.write_table(table, folder / f"{k:02}.parquet")
-    local = numbers(
-        audit(str(folder), labels="y", target="p", reference="q", id="id", games=games, stream_above=0)
-    )
+    local = numbers(audit(str(folder), labels="y", target="p", reference="q", id="id", games=games, stream_above=0))
     address, log = f"127.0.0.1:{free_port()}", tmp_path / "log"
     log.mkdir()
     started, mine = [], set()
-    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0"}
+    # `ray start --head` may ask for a token: one of this test's own, for its three processes.
+    environment = os.environ | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
     def node(name, *args):
-        say = (tmp_path / f"{name}.txt").open("w")
         command = [RAY, "start", *args, "--num-cpus=1", "--disable-usage-stats", "--block"]
-        process = subprocess.Popen(command, stdout=say, stderr=say, env=environment)
+        with (tmp_path / f"{name}.txt").open("w") as say:
+            process = subprocess.Popen(command, stdout=say, stderr=say, env=environment)
         started.append(process)
         end = time.monotonic() + 60
         while "--block" not in (tmp_path / f"{name}.txt").read_text():
@@ -348,7 +348,7 @@ def test_a_node_killed_half_way_changes_no_count(tmp_path):
 
     try:
         port = address.rpartition(":")[2]
-        node("head", "--head", f"--port={port}", "--node-ip-address=127.0.0.1", "--include-dashboard=false")
+        node("head", "--head", f"--port={port}", "--include-dashboard=false")
         second = node("second", f"--address={address}", "--node-ip-address=127.0.0.2")
         command = [sys.executable, "-c", CLUSTER_DRIVER, folder, address, log, tmp_path / "said.json", str(games)]
         with (tmp_path / "driver.txt").open("w") as say:
@@ -356,7 +356,9 @@ def test_a_node_killed_half_way_changes_no_count(tmp_path):
         started.append(driver)
         done, killed = 0, []
         for line in driver.stdout:
-            done += int(line)
+            if not line.startswith("rows "):  # Ray tells of lost tasks on standard output
+                continue
+            done += int(line.split()[1])
             if not killed and done >= files * each // 3:
                 there = family(second.pid)
                 playing = [p for p in log.iterdir() if p.suffix != ".done" and int(p.name.split("-")[1]) in there]

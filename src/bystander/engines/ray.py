@@ -46,8 +46,9 @@ def run(
         while waiting:
             done, waiting = ray.wait(waiting, num_returns=1)
             sums += done
+            played = [sizes.pop(ref, 0) for ref in done]  # popped: a reference that is kept keeps its summary alive
             if progress is not None:
-                progress(sum(sizes.get(ref, 0) for ref in done))
+                progress(sum(played))
             if len(sums) == _WIDTH:  # a sum waits its turn among the fragments that are still played
                 waiting.append(merge.remote(*sums))
                 sums = []
