@@ -152,7 +152,7 @@ def test_bounds_of_a_billion_rows_agree_with_the_normal_law(kind, constant, gues
 
 
 def test_the_gaussian_family_of_a_billion_rows():
-    """All rows guessed, the mechanism Gaussian: accuracy Φ(μ/2), so μ is below 2Φ⁻¹(p); the recursion gives a part of it away."""
+    """All rows guessed, the mechanism Gaussian: accuracy Φ(μ/2), so μ is below 2Φ⁻¹(p): the recursion is loose."""
     for mu in (0.05, 0.5, 2.0):
         p = special.ndtr(mu / 2)
         said = bound(canaries=10**9, guesses=10**9, correct=round(10**9 * p), family=Gaussian(1e-5))

@@ -173,7 +173,7 @@ def test_progress_adds_up_to_the_rows(case, data, on_ray):
             done[what, todo] = done.get((what, todo), 0) + count
         assert {todo for _, todo in done} <= {CASES[case][0], CASES[case][0] // 2}
         assert all(count == todo for (_, todo), count in done.items())
-        assert [what for what, _ in done][0] == ("members" if case != "learned" else "rows that fit the attack")
+        assert next(iter(done))[0] == ("members" if case != "learned" else "rows that fit the attack")
 
 
 @pytest.mark.parametrize("case", ["two", "three"])

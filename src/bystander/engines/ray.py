@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from functools import reduce
 from operator import add
 from typing import Any, TypeVar
@@ -40,19 +43,20 @@ def run(
     merge = ray.remote(num_cpus=1, max_retries=_RETRIES)(_merge)
     finish = ray.remote(num_cpus=1, max_retries=_RETRIES)(_finish)
     try:
-        shared = ray.put(job)
-        sizes = {play.remote(shared, fragment): fragment.rows or 0 for fragment in rows.fragments}
-        waiting, sums = list(sizes), []
-        while waiting:
-            done, waiting = ray.wait(waiting, num_returns=1)
-            sums += done
-            played = [sizes.pop(ref, 0) for ref in done]  # popped: a reference that is kept keeps its summary alive
-            if progress is not None:
-                progress(sum(played))
-            if len(sums) == _WIDTH:  # a sum waits its turn among the fragments that are still played
-                waiting.append(merge.remote(*sums))
-                sums = []
-        result: T = ray.get(finish.remote(then, *sums))
+        with redirect_stdout(sys.stderr):  # where Ray's own lines on lost nodes belong
+            shared = ray.put(job)
+            sizes = {play.remote(shared, fragment): fragment.rows or 0 for fragment in rows.fragments}
+            waiting, sums = list(sizes), []
+            while waiting:
+                done, waiting = ray.wait(waiting, num_returns=1)
+                sums += done
+                played = [sizes.pop(ref, 0) for ref in done]  # popped: a reference kept keeps its summary alive
+                if progress is not None:
+                    progress(sum(played))
+                if len(sums) == _WIDTH:  # a sum waits its turn among the fragments that are still played
+                    waiting.append(merge.remote(*sums))
+                    sums = []
+            result: T = ray.get(finish.remote(then, *sums))
     except RayTaskError as error:
         if isinstance(error.cause, InputError):
             raise InputError(str(error.cause)) from None
@@ -85,6 +89,8 @@ def _connect(address: str | None) -> Any:
     except ImportError:
         raise InputError("engine ray is not installed: pip install 'bystander[ray]'") from None
     if not ray.is_initialized():
+        if address is not None:
+            _answers(address)
         try:
             ray.init(
                 address=address or "local", log_to_driver=False, logging_level=logging.ERROR, include_dashboard=None
@@ -92,6 +98,16 @@ def _connect(address: str | None) -> Any:
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise InputError(f"--ray-address {address}: no cluster answers ({_line(error)})") from None
     return ray
+
+
+def _answers(address: str) -> None:
+    """Refuse at once an address where nothing listens: Ray itself would wait for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, ValueError, OverflowError) as error:
+        advice = "give the HOST:PORT of a running cluster's head"
+        raise InputError(f"--ray-address is {address!r}: nothing answers there ({_line(error)}); {advice}") from None
 
 
 def _line(error: object) -> str:
