@@ -8,7 +8,7 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, TypeVar
 
@@ -42,20 +42,22 @@ def run(
     play = ray.remote(num_cpus=1, max_retries=_RETRIES)(_play)
     merge = ray.remote(num_cpus=1, max_retries=_RETRIES)(_merge)
     finish = ray.remote(num_cpus=1, max_retries=_RETRIES)(_finish)
+    quiet = partial(redirect_stdout, sys.stderr)  # where Ray's own lines on lost nodes belong
     try:
-        with redirect_stdout(sys.stderr):  # where Ray's own lines on lost nodes belong
-            shared = ray.put(job)
-            sizes = {play.remote(shared, fragment): fragment.rows or 0 for fragment in rows.fragments}
-            waiting, sums = list(sizes), []
-            while waiting:
+        shared = ray.put(job)
+        sizes = {play.remote(shared, fragment): fragment.rows or 0 for fragment in rows.fragments}
+        waiting, sums = list(sizes), []
+        while waiting:
+            with quiet():
                 done, waiting = ray.wait(waiting, num_returns=1)
-                sums += done
-                played = [sizes.pop(ref, 0) for ref in done]  # popped: a reference kept keeps its summary alive
-                if progress is not None:
-                    progress(sum(played))
-                if len(sums) == _WIDTH:  # a sum waits its turn among the fragments that are still played
-                    waiting.append(merge.remote(*sums))
-                    sums = []
+            sums += done
+            played = [sizes.pop(ref, 0) for ref in done]  # popped: a reference kept keeps its summary alive
+            if progress is not None:
+                progress(sum(played))
+            if len(sums) == _WIDTH:  # a sum waits its turn among the fragments that are still played
+                waiting.append(merge.remote(*sums))
+                sums = []
+        with quiet():
             result: T = ray.get(finish.remote(then, *sums))
     except RayTaskError as error:
         if isinstance(error.cause, InputError):
