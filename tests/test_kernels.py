@@ -19,16 +19,18 @@ from bystander import (
     TwoSidedShift,
 )
 from bystander._kernels import (
-    RANKS,
-    cut,
-    hypergeometric,
     largest_rejected,
-    mix64,
     normal_quantile,
     rejects,
     sweep,
 )
 from bystander._kernels import steinke_p_value as fast_p_value
+from bystander._play import (
+    RANKS,
+    cut,
+    hypergeometric,
+    mix64,
+)
 from bystander.counts import Sketch
 from bystander.games.label import game_keys, play, play_exactly
 from bystander.records import from_arrays

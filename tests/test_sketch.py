@@ -12,7 +12,7 @@ from pyarrow import parquet
 from scipy import special, stats
 
 from bystander import FixedFraction, LogRatio, audit
-from bystander._kernels import cut_sketch, hypergeometric
+from bystander._play import cut_sketch, hypergeometric
 from bystander.counts import BINS, Sketch, codes
 from bystander.games.label import game_keys, play
 from bystander.records import from_arrays

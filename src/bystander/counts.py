@@ -68,7 +68,7 @@ class Sketch:
 
     def tally(self, cuts: Sequence[int], games: NDArray[np.uint64]) -> Tally:
         """Cut every game at every c'; `games` are the games' keys."""
-        from bystander._kernels import cut_sketch
+        from bystander._play import cut_sketch
 
         guesses = np.asarray(cuts, dtype=np.int64)
         correct = np.zeros((len(games), len(guesses)), dtype=np.int64)

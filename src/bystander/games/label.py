@@ -37,7 +37,7 @@ def thresholds(reference: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 def play(records: Records, scores: NDArray[np.float64], games: NDArray[np.uint64], into: Sketch) -> None:
     """Play every game on a batch and add what came of it to a sketch."""
-    from bystander._kernels import tally_binary, tally_classes
+    from bystander._play import tally_binary, tally_classes
 
     bins = np.zeros((len(games), BINS), dtype=np.uint64)
     labels, coded, cumulative = records.labels.astype(np.uint64), codes(scores), thresholds(records.reference)
@@ -66,8 +66,8 @@ class ExactGame:
 
     def play(self, cuts: tuple[int, ...], game: np.uint64, tally: NDArray[np.int64]) -> None:
         """Play one game and count, at every cut, how many of the strongest guesses are right."""
-        from bystander._kernels import RANKS
-        from bystander._kernels import play as kernel
+        from bystander._play import RANKS
+        from bystander._play import play as kernel
 
         kernel(
             game, self.keys, self.labels, self.thresholds, self.ranking.place, self.ranking.spread,
