@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 
 from bystander import attacks, engines, selection, tradeoff
 from bystander._validate import InputError
@@ -95,13 +96,15 @@ def attack(name: AttackName, power: float | None) -> attacks.Attack:
             return attacks.Learned()
 
 
-def engine(name: EngineName, address: str | None) -> engines.Engine:
+def engine(name: EngineName, address: str | None, checkpoint: Path | None = None) -> engines.Engine:
     """Where games are played."""
     if name is EngineName.ray:
+        if checkpoint is not None:
+            raise InputError(f"--checkpoint is {str(checkpoint)!r}: it goes with --engine local")
         return engines.Ray(address)
     if address is not None:
         raise InputError(f"--ray-address is {address!r}: it goes with --engine ray")
-    return engines.Local()
+    return engines.Local(checkpoint)
 
 
 def shift(tau: float, form: TauForm) -> float | tradeoff.Shift:

@@ -104,22 +104,31 @@ def audit(
     stream_above: Annotated[
         int, typer.Option(metavar="ROWS", help="Read files of more rows batch by batch.")
     ] = 5_000_000,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep a stream's progress here, and go on from it.")
+    ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Sort scores exactly instead of in a sketch.")] = False,
 ) -> None:
     """A lower bound on ε from logs of labels, target predictions and reference predictions."""
     from bystander import audit as run
+    from bystander.engines.checkpoint import check
     from bystander.report import files
     from bystander.report.plot import SUFFIXES
 
     selection = choices.guesses(guesses)
     if fail_above is not None and not selection.valid:
         raise InputError(f"--fail-above is {fail_above:g}: it needs a valid bound, and --guesses {guesses} gives none")
-    for path in (html, plot, None if json in (None, "-") else Path(str(json))):
+    outputs = (html, plot, None if json in (None, "-") else Path(str(json)))
+    for path in (*outputs, checkpoint):
         if path is not None:
             files.check(path)
+    if checkpoint is not None:
+        if checkpoint.resolve() in [path.resolve() for path in outputs if path is not None]:
+            raise InputError(f"--checkpoint is {checkpoint}, an output: give it a file of its own")
+        check(checkpoint)
     if plot is not None and plot.suffix.lower() not in SUFFIXES:
         raise InputError(f"--plot is {plot}: give a file that ends in one of {', '.join(SUFFIXES)}")
-    with _progress() as progress:
+    with _going_on(checkpoint), _progress() as progress:
         result = run(
             list(data),
             labels=label,
@@ -139,7 +148,7 @@ def audit(
             seed=seed,
             canaries=canaries,
             exact=exact,
-            engine=choices.engine(engine, ray_address),
+            engine=choices.engine(engine, ray_address, checkpoint),
             stream_above=stream_above,
             progress=progress,
         )
@@ -151,6 +160,8 @@ def audit(
 
         save(result, plot)
     _say(result, json)
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
     if fail_above is not None and result.epsilon > fail_above:
         _stderr(f"bystander: ε ≥ {result.epsilon:.4f} is above --fail-above {fail_above:g}")
         raise typer.Exit(1)
@@ -239,6 +250,20 @@ def _progress() -> Iterator[Any]:
         yield tell
 
 
+class _Interrupted(Exception):  # noqa: N818
+    """Interrupted, with the work kept in a file."""
+
+
+@contextmanager
+def _going_on(checkpoint: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint is None or not checkpoint.exists():
+            raise
+        raise _Interrupted(f"interrupted; the same command goes on from {checkpoint}") from None
+
+
 def _stderr(line: str) -> None:
     sys.stderr.write(line.replace("\n", " ") + "\n")
 
@@ -266,7 +291,7 @@ def main() -> None:
             raise KeyboardInterrupt
         sys.stdout.flush()
         status = left
-    except InputError as error:
+    except (InputError, _Interrupted) as error:
         _stderr(f"bystander: {error}")
     except _Usage as error:
         if type(error).__name__ == "NoArgsIsHelpError":

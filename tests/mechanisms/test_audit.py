@@ -39,23 +39,47 @@ def runs(mechanism, priors, seed):
     return np.array(found)
 
 
+FLAT2, FLAT10 = np.full((1, 2), 0.5), np.full((1, 10), 0.1)
+MIXED = np.array([[0.25, 0.25, 0.25, 0.25], [0.45, 0.45, 0.05, 0.05], [0.4, 0.3, 0.2, 0.1]])
+
+
 @pytest.mark.parametrize("epsilon", [2.0, 4.0])
-@pytest.mark.parametrize("name", ["rr", "rr with prior", "alibi"])
-def test_an_audit_of_releases_is_below_the_truth_and_near_it(name, epsilon):
-    if name == "rr":
-        priors = np.full((1, 10 if epsilon == 2 else 2), 1.0)
-        priors /= priors.sum()
-        mechanism = RandomizedResponse(epsilon=epsilon, classes=priors.shape[1])
-        truth = sim_epsilon(mechanism.channel(), priors[0])
-    elif name == "rr with prior":
-        priors = np.array([[0.25, 0.25, 0.25, 0.25], [0.45, 0.45, 0.05, 0.05], [0.4, 0.3, 0.2, 0.1]])
-        mechanism = RRWithPrior(epsilon=epsilon, classes=4)
-        truth = max(sim_epsilon(c, p) for c, p in zip(mechanism.channel(priors), priors, strict=True))
+@pytest.mark.parametrize(
+    ("kind", "priors"),
+    [(RandomizedResponse, FLAT2), (RandomizedResponse, FLAT10), (RRWithPrior, MIXED), (Alibi, FLAT2)],
+    ids=["rr-2", "rr-10", "rr-with-prior", "alibi-2"],
+)
+def test_an_audit_of_releases_is_below_the_truth_and_near_it(kind, priors, epsilon):
+    mechanism = kind(epsilon=epsilon, classes=priors.shape[1])
+    if isinstance(mechanism, Alibi):
+        truth = max(alibi_sim_epsilon(epsilon, p) for p in priors)
     else:
-        priors = np.full((1, 2), 0.5)
-        mechanism = Alibi(epsilon=epsilon, classes=2)
-        truth = alibi_sim_epsilon(epsilon, priors[0])
+        truth = max(sim_epsilon(c, p) for c, p in zip(mechanism.channel(priors), priors, strict=True))
     assert truth <= mechanism.guarantee("replace").epsilon
     found = runs(mechanism, priors, int(epsilon))
     assert np.mean(found <= truth) >= 0.95
-    assert np.median(found) >= 0.7 * truth, (name, epsilon, found.mean(), truth)
+    assert np.mean(found >= 0.7 * truth) >= 0.95, (found.mean(), truth)
+
+
+@pytest.mark.parametrize(("kind", "priors"), [(RRWithPrior, MIXED), (Alibi, FLAT10), (Alibi, MIXED)])
+def test_no_audit_of_a_release_is_above_the_truth(kind, priors):
+    """ALIBI's sup over more than two classes sits on outputs too rare to meet: no 70 % there, but never above."""
+    mechanism = kind(epsilon=1.0, classes=priors.shape[1])
+    truth = alibi_sim_epsilon(1.0, priors[0]) if kind is Alibi else 1.0
+    assert np.mean(runs(mechanism, priors, 9) <= truth) >= 0.95
+
+
+def test_a_guarantees_family_is_one_that_the_audit_takes():
+    """On uniform labels, RR's ⊥ is the imputation itself, so its exact family may be used and is the sharper for it."""
+    promise = RandomizedResponse(epsilon=2, classes=10).guarantee("label")
+    rng = np.random.default_rng(0)
+    y, flat = rng.integers(0, 10, ROWS), np.full((ROWS, 10), 0.1)
+    target = RandomizedResponse(epsilon=2, classes=10).randomize(y, rng=rng).posterior()
+    found = [audit(labels=y, target=target, reference=flat, games=GAMES, family=f) for f in (None, promise.family)]
+    assert found[0].epsilon <= found[1].epsilon + 1e-3 <= promise.epsilon
+
+
+def test_the_audit_sees_a_release_that_breaks_its_promise():
+    """Labels drawn with twice the stated ε: every run is above what was stated."""
+    truth = sim_epsilon(RandomizedResponse(epsilon=2, classes=2).channel(), FLAT2[0])
+    assert (runs(RandomizedResponse(epsilon=4, classes=2), FLAT2, 1) > truth).all()

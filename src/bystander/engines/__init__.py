@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Protocol, TypeVar
 
 from bystander.records import Records
@@ -25,15 +26,16 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """This machine's cores."""
+    """This machine's cores; a stream's progress is kept at `checkpoint`, and the same audit goes on from there."""
 
+    checkpoint: Path | None = None
     streams: ClassVar[bool] = False
 
     def run(self, job: Job, rows: Records | Stream, then: Callable[[Summary], T], progress: Told = None) -> T:
         """Threads take batches in turn."""
         from bystander.engines import local
 
-        return local.run(job, rows, then, progress)
+        return local.run(job, rows, then, progress, checkpoint=self.checkpoint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def epsilon(spent: Mechanism | Release | Guarantee, *, delta: float = 0.0, neigh
 
 
 def rdp_epsilon(spent: Mechanism | Release | Guarantee, *, delta: float, neighbours: Neighbours = "replace") -> float:
-    """ε(δ) by dp-accounting's Rényi accountant, of Gaussian noise: looser than the exact one, and what papers report."""
+    """ε(δ) by dp-accounting's Rényi accountant, of Gaussian noise: looser than the exact one; papers report it."""
     losses = _promise(spent, neighbours).losses
     if not all(isinstance(loss, GaussianLoss) for loss, _ in losses):
         raise InputError("rdp_epsilon was given noise that is not Gaussian: use epsilon(), which is exact or by PLD")

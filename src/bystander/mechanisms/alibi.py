@@ -138,7 +138,7 @@ class TwoLaplace:
             more = self.upper(middle, closed=False) > a
             low, high = np.where(more, middle, low), np.where(more, high, middle)
         missed = self.upper(-high, closed=True)  # 1 − Q(S > t) = P(S ≥ −t)
-        return np.maximum(0.0, missed - np.exp(high) * (a - self.upper(high, closed=False)))
+        return np.asarray(np.maximum(0.0, missed - np.exp(high) * (a - self.upper(high, closed=False))))
 
     def pld(self) -> Any:
         """Two Laplace ones, by dp-accounting."""

@@ -38,7 +38,7 @@ class Response:
     kind: ClassVar[int] = RESPONSE
     delta: ClassVar[float] = 0.0
     assumption: ClassVar[str] = (
-        "ε assumes randomized response's trade-off between a label and none: it is a lower bound for that mechanism alone."
+        "ε assumes randomized response's trade-off between a label and none: a lower bound for that mechanism alone."
     )
 
     @property
@@ -190,8 +190,9 @@ def read_labels(y: object, classes: int) -> Labels:
     if given.ndim != 1 or given.size == 0:
         raise InputError(f"y has shape {given.shape}: give one label a row")
     try:
-        labels = given.astype(np.int64)
-        same = bool((labels == given).all())
+        with np.errstate(invalid="ignore"):
+            labels = given.astype(np.int64)
+        same = given.dtype.kind in "biuf" and bool((labels == given).all())
     except (TypeError, ValueError):
         same = False
     if not same or labels.min() < 0 or labels.max() >= classes:

@@ -28,10 +28,10 @@ from bystander.mechanisms.pate import read_votes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfidentGnmax:
-    """If max_j n_j + N(0, σ₁²) ≥ T, answer argmax_j (n_j + N(0, σ₂²)); until the preset queries or answers are used up.
+    """If max_j n_j + N(0, σ₁²) ≥ T, answer argmax_j (n_j + N(0, σ₂²)); until the queries or answers run out.
 
-    ONE Gaussian falls on the maximum. Without `sigma1` every query is answered. The ε is data-independent: it charges all
-    `queries` thresholds and all `answers`. ⊥: the teacher that holds the row abstains. -1 is no answer.
+    ONE Gaussian falls on the maximum. Without `sigma1` every query is answered. The ε is data-independent: it charges
+    all `queries` thresholds and all `answers`. ⊥: the teacher that holds the row abstains. -1 is no answer.
     """
 
     classes: int

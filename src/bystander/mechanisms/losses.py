@@ -87,7 +87,9 @@ class ResponseLoss:
 
     def polygon(self) -> Polygon:
         """The exact, symmetric f: knots at (1 − p, q) or (1 − p, 1/k) and their mirror images."""
-        p, q = response(self.parameter, self.classes)
+        if self.classes == 1:  # a constant output
+            return hull(np.zeros(1), np.ones(1))
+        q = response(self.parameter, self.classes)[1]
         a = (self.classes - 1) * q
         b = 1 / self.classes if self.uniform else q
         return hull(np.array([0.0, min(a, b), max(a, b)]), np.array([1.0, max(a, b), min(a, b)]))

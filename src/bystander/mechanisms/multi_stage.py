@@ -118,7 +118,7 @@ class MultiStage:
         return posterior(release, prior, self.classes, self.epsilon)
 
     def guarantee(self, neighbours: Neighbours) -> Guarantee:
-        """A row's own stage alone (parallel composition): RRWithPrior's; stage 0 has k = K, which is among its worst cases."""
+        """A row's own stage alone (parallel composition): RRWithPrior's, k = K of stage 0 included."""
         return self.one_stage.guarantee(neighbours)
 
     def tradeoff(self, neighbours: Neighbours) -> Polygon:

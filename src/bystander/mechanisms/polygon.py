@@ -95,7 +95,7 @@ def hull(alpha: Numbers, beta: Numbers) -> Polygon:
 
 
 def envelope(functions: Iterable[Polygon]) -> Polygon:
-    """The largest convex, symmetric f below all of these, in both orders: the mechanism's f if they are all its pairs."""
+    """The largest convex, symmetric f below all of these, both ways: the mechanism's f if they are all its pairs."""
     some = list(functions)
     return hull(
         np.concatenate([x for f in some for x in (f.alpha, f.beta)]),

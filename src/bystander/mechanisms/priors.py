@@ -10,7 +10,7 @@ from bystander.mechanisms.base import Labels, Matrix, Prior, Rng, generator, rea
 
 
 def from_model(probabilities: ArrayLike, *, classes: int, temperature: float = 1.0) -> Prior:
-    """A model's prediction, sharpened or flattened: softmax(log p / temperature). Free: it must not know these labels."""
+    """A model's prediction, as softmax(log p / temperature). Free: it must not know these labels."""
     held = read_prior(probabilities, classes)
     return Prior(sharpened(held.probabilities, temperature), held.epsilon, "a model's prediction")
 

@@ -59,7 +59,7 @@ class RRWithPrior:
         return float(np.mean(self.sizes(prior) == 1))
 
     def channel(self, prior: ArrayLike | Prior | None = None) -> Matrix:
-        """(rows, K, K): rows the true label, columns the output, one matrix per prior row; (K, K) for one prior or none."""
+        """(rows, K, K): label × output, one matrix per prior row; (K, K) for one prior or none."""
         held = np.full(self.classes, 1 / self.classes) if prior is None else prior
         one = np.ndim(held.probabilities if isinstance(held, Prior) else held) == 1
         p = read_prior(held, self.classes).probabilities
@@ -88,8 +88,8 @@ class RRWithPrior:
         share = float(np.mean(sizes == 1))
         if share == 1:
             raise InputError(
-                f"epsilon is {self.epsilon:g}: with this prior k = 1 on {share:.0%} of the rows, so no output depends on "
-                "its label; give min_k=2, a larger epsilon or a weaker prior"
+                f"epsilon is {self.epsilon:g}: with this prior k = 1 on {share:.0%} of the rows, so no output "
+                "depends on its label; give min_k=2, a larger epsilon or a weaker prior"
             )
 
     def posterior(self, release: Release, prior: ArrayLike | Prior | None = None) -> Matrix:
