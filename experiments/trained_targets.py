@@ -364,9 +364,7 @@ def versions() -> dict[str, str]:
     """Of what the numbers depend on, if loaded."""
     names = {"numpy": "numpy", "pandas": "pandas", "sklearn": "scikit-learn", "catboost": "catboost"}
     loaded = {
-        package: version(package)
-        for name, package in (names | {"torch": "torch"}).items()
-        if name in sys.modules
+        package: version(package) for name, package in (names | {"torch": "torch"}).items() if name in sys.modules
     }
     return {"python": platform.python_version(), "machine": platform.machine(), **loaded}
 

@@ -6,6 +6,8 @@ features. Both targets see the same rows: one their labels, the other labels beh
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -114,7 +116,8 @@ def _summary(out: Path, results: dict[str, Result]) -> None:
         _say(f"{name:24} members ε ≥ {result.epsilon:.2f}   control ε ≥ {control:.2f}   {page}")
     first = next(iter(results.values()))
     _say("")
-    _say(f"Audit it again yourself:\n  {first.command}")
+    here = "" if shutil.which("bystander") else f"{os.path.dirname(os.path.relpath(sys.argv[0]))}/"
+    _say(f"Audit it again yourself:\n  {here}{first.command}")
 
 
 def _say(line: str) -> None:
