@@ -65,7 +65,7 @@ def test_an_audit_of_releases_is_below_the_truth_and_near_it(kind, priors, epsil
 def test_no_audit_of_a_release_is_above_the_truth(kind, priors):
     """ALIBI's sup over more than two classes sits on outputs too rare to meet: no 70 % there, but never above."""
     mechanism = kind(epsilon=1.0, classes=priors.shape[1])
-    truth = alibi_sim_epsilon(1.0, priors[0]) if kind is Alibi else 1.0
+    truth = max(alibi_sim_epsilon(1.0, p) for p in priors) if kind is Alibi else 1.0
     assert np.mean(runs(mechanism, priors, 9) <= truth) >= 0.95
 
 

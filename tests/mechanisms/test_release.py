@@ -160,6 +160,28 @@ def test_the_clusters_noise_is_the_one_paid_for():
     assert np.mean(noise == 1) / np.mean(noise == 0) == pytest.approx(a, rel=0.02)
 
 
+def test_a_histograms_noise_has_scale_two_over_epsilon(monkeypatch):
+    """Replacing a label moves two counts of a cluster by 1: L1 sensitivity 2."""
+    from bystander.mechanisms import priors
+
+    scales = []
+
+    def record(scale, shape, random):
+        scales.append((scale, shape))
+        return np.zeros(shape, dtype=np.int64)
+
+    monkeypatch.setattr(priors, "discrete_laplace", record)
+    exact = from_clusters(np.arange(300) % 5, Y, classes=4, epsilon=0.1).probabilities
+    assert scales == [(20.0, (5, 4))]
+    for cluster in range(5):
+        shares = np.bincount(Y[cluster::5], minlength=4) / 60
+        assert np.allclose(exact[cluster], shares)
+    moved = Y.copy()
+    moved[0] = (Y[0] + 1) % 4
+    other = from_clusters(np.arange(300) % 5, moved, classes=4, epsilon=0.1).probabilities
+    assert np.abs(60 * (exact[:5] - other[:5])).sum() == pytest.approx(2)
+
+
 def test_a_domain_prior_buckets_by_the_public_categorical():
     names = np.array(["a", "b", "c", "d"])[np.minimum(np.arange(1_000) // 300, 3)]
     prior = from_domain(names, np.arange(1_000) % 2, classes=2, most=3, rng=0)

@@ -1,4 +1,4 @@
-"""ALIBI: Laplace noise on the one-hot label, and Bayes (Malek et al. 2021, §3)."""
+"""ALIBI: Laplace noise on the one-hot label, and Bayes (Malek et al. 2021)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Alibi:
         return Release(output, self, len(labels), held)
 
     def posterior(self, release: Release, prior: ArrayLike | Prior | None = None) -> Matrix:
-        """softmax((|o_i| − |o_i − 1|)/b + log prior_i) (Malek et al. 2021, eq. 1); a prior of 0 counts as 1e-12."""
+        """softmax((|o_i| − |o_i − 1|)/b + log prior_i) (Malek et al. 2021); a prior of 0 counts as 1e-12."""
         logits = (np.abs(release.output) - np.abs(release.output - 1)) / self.scale
         held = release.prior if prior is None else read_prior(prior, self.classes, release.rows)
         if held is not None:

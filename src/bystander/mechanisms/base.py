@@ -213,7 +213,7 @@ def read_prior(prior: ArrayLike | Prior, classes: int, rows: int | None = None) 
         raise InputError(
             f"prior, row {row} adds up to {total[row]:g}: give probabilities of at least 0 that add up to 1"
         )
-    p = p / total[:, None]
+    p = np.where(np.abs(total - 1)[:, None] > 1e-9, p / total[:, None], p)  # twice the same: ties stay ties
     return Prior(np.repeat(p, rows, axis=0) if rows is not None and len(p) == 1 else p, held.epsilon, held.source)
 
 

@@ -1,4 +1,4 @@
-"""LP-MST's release schedule (Ghazi et al. 2021, Algorithm 4): each stage's model is the next stage's prior."""
+"""LP-MST's release schedule (Ghazi et al. 2021): each stage's model is the next stage's prior."""
 
 from __future__ import annotations
 

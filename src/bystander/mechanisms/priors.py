@@ -19,7 +19,7 @@ def from_clusters(clusters: ArrayLike, y: object, *, classes: int, epsilon: floa
     """Each cluster's label histogram with discrete Laplace noise of scale 2/ε_p (L1 sensitivity 2): costs ε_p.
 
     `clusters` are whole numbers from 0, made from public features alone. The total of prior and release is ε_p + ε.
-    Negative counts become 0; a cluster with nothing left gets a uniform prior (Ghazi et al. 2021, §5).
+    Negative counts become 0; a cluster with nothing left gets a uniform prior (Ghazi et al. 2021).
     """
     epsilon = inside("epsilon", epsilon, 0, 700)
     labels, cluster = read_labels(y, classes), np.asarray(clusters)

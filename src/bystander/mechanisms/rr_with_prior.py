@@ -1,4 +1,4 @@
-"""RRWithPrior: randomized response among the likeliest labels (LP-1ST; Ghazi et al. 2021, Algorithms 2 and 3)."""
+"""RRWithPrior: randomized response among the likeliest labels (LP-1ST; Ghazi et al. 2021, RRTop-k and RRWithPrior)."""
 
 from __future__ import annotations
 
@@ -108,13 +108,15 @@ class RRWithPrior:
 
     def tradeoff(self, neighbours: Neighbours, prior: ArrayLike | Prior | None = None) -> Polygon:
         """The exact f of these priors, or without any of the worst priors (k from min_k, at least 2, to K)."""
-        uniform = relation(neighbours) == "label"
-        sizes = range(max(2, self.min_k), self.classes + 1) if prior is None else np.unique(self.sizes(prior)).tolist()
+        uniform, least = relation(neighbours) == "label", max(2, self.min_k)
+        if prior is None and not uniform:
+            return ResponseLoss(self.epsilon, least).polygon()  # f falls as k does
+        sizes = range(least, self.classes + 1) if prior is None else np.unique(self.sizes(prior)).tolist()
         return envelope(ResponseLoss(self.epsilon, k, uniform).polygon() for k in sizes)
 
 
 def draw(labels: Labels, p: Matrix, sizes: Labels, epsilon: float, random: np.random.Generator) -> Labels:
-    """Algorithm 2, all rows at once: by place in the row's sorted prior."""
+    """RRTop-k, all rows at once: by place in the row's sorted prior."""
     rows = np.arange(len(labels))
     order = np.argsort(-p, axis=1, kind="stable")
     place = np.argmax(order == labels[:, None], axis=1)
