@@ -12,8 +12,8 @@ $(PACKAGE): pyproject.toml
 	@$(PIP) -e .
 	@touch $@
 
-$(READY): $(PACKAGE) requirements-dev.txt
-	@$(PIP) -r requirements-dev.txt
+$(READY): $(PACKAGE) requirements-dev.txt constraints.txt
+	@$(PIP) -c constraints.txt -r requirements-dev.txt
 	@touch $@
 
 demo: $(PACKAGE)  ## Make a problem, train two targets, audit both, write the reports
