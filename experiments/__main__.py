@@ -13,7 +13,7 @@ from typing import Any
 from experiments._record import HERE, Record
 from experiments._spec import Experiment, every
 
-_PAGE = HERE.parent / "docs" / "results.md"
+_PAGES = HERE.parent / "docs"
 
 
 def show(experiments: dict[str, Experiment]) -> None:
@@ -27,7 +27,7 @@ def show(experiments: dict[str, Experiment]) -> None:
 
 
 def draw(name: str) -> None:
-    """Figures and tables from the records alone; tables go to their marks in docs/results.md."""
+    """Figures and tables from the records alone; tables go to their marks in docs/results*.md."""
     module = import_module(f"experiments.{name}.draw")
     for path in sorted((HERE / name / "records").glob(f"{name}-*.json")):
         profile = path.stem.removeprefix(f"{name}-")
@@ -55,14 +55,13 @@ def _save(figure: Any, path: Path) -> None:
 
 
 def _fill(mark: str, table: str) -> None:
-    """Replace what stands between <!-- MARK --> and <!-- end --> in the page of results."""
-    if not _PAGE.exists():
-        return
+    """Replace what stands between <!-- MARK --> and <!-- end --> in the pages of results."""
     pattern = re.compile(rf"(<!-- {re.escape(mark)} -->\n).*?(<!-- end -->)", re.DOTALL)
-    page = _PAGE.read_text()
-    filled = pattern.sub(lambda found: f"{found[1]}{table}\n{found[2]}", page)
-    if filled != page:
-        _PAGE.write_text(filled)
+    for path in sorted(_PAGES.glob("results*.md")):
+        page = path.read_text()
+        filled = pattern.sub(lambda found: f"{found[1]}{table}\n{found[2]}", page)
+        if filled != page:
+            path.write_text(filled)
 
 
 def main() -> int:
