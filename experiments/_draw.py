@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 INK, PALE = "#333333", "#9a9a9a"
@@ -51,3 +52,49 @@ def footer(record: Any) -> str:
         f"\n`python -m experiments run {name} --profile {profile}` → `{where}`"
         f" ({record.seconds:,.0f} s in all; package at commit {commit})."
     )
+
+
+AUDIT_HEAD = (
+    "paper's number", "paper's rule, not a bound", "the same at 1 %", "**valid bound**", "valid at 1 %", "control", "τ*"
+)  # fmt: skip
+
+
+def spread(found: Mapping[str, float] | None, digits: int = 2) -> str:
+    """Mean ± sd over the games."""
+    return "–" if found is None else f"{found['mean']:.{digits}f} ± {found['sd']:.{digits}f}"
+
+
+def audit_row(found: Mapping[str, Any], control: float | None, paper: str | None = None) -> list[str]:
+    """The columns of AUDIT_HEAD: what `_audits.label_game` or `membership_game` found; a control's valid bound."""
+    star = found["tau_star"]
+    return [
+        paper or "–",
+        spread(found["paper"]),
+        spread(found["paper_one_percent"]),
+        f"**{floor(found['valid'])}**",
+        floor(found["fixed"]),
+        "–" if control is None else floor(control),
+        "–" if star is None else f"{star:.1e}" if 0 < star < 1e-3 else f"{star:.3f}" if star else "0",
+    ]
+
+
+def audit_table(
+    first: Sequence[str], cells: Iterable[tuple[Sequence[str], Mapping[str, Any], str | None]], *, mia: bool = False
+) -> str:
+    """A table of `_audits.cell`s: (what names the cell, the cell, the paper's number). `first` heads the names.
+
+    With `mia`, the rows are the cells' calibrated membership inference.
+    """
+    rows = []
+    for names, cell, paper in cells:
+        held = cell["control"]
+        if mia:
+            rows.append([*names, *audit_row(cell["mia"], cell["mia"]["control"], paper)])
+        else:
+            rows.append([*names, *audit_row(cell["members"], None if held is None else held["valid"], paper)])
+    return markdown([*first, *AUDIT_HEAD], rows)
+
+
+def floor(value: float | None, digits: int = 2) -> str:
+    """A lower bound, rounded down."""
+    return "–" if value is None else f"{math.floor(value * 10**digits + 1e-9) / 10**digits:.{digits}f}"
