@@ -1,0 +1,83 @@
+"""Training with label privacy, and predictions out (extra `train`). Importing this loads no learner at all.
+
+Every name is loaded when it is first used: `LabelDPClassifier` needs no torch, `TorchClassifier` no CatBoost.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HELD = {
+    "augment": ("Strong", "Views", "Weak"),
+    "corrections": ("Correction", "Forward", "Inverse", "NoCorrection", "Posterior", "WuClip"),
+    "estimators": ("LabelDPClassifier",),
+    "learners": ("Boosted", "Logistic", "boosted", "logistic"),
+    "loop": ("Checkpoint", "Recipe", "predict", "train"),
+    "losses": ("AlibiLoss", "CrossEntropy", "ForwardLoss"),
+    "networks": ("Network", "mlp", "resnet18", "small_cnn", "wide_resnet"),
+    "priors": ("ClusterPrior", "DomainPrior", "ModelPrior"),
+    "privacy": ("Privacy", "PrivacyWarning"),
+    "stages": ("MultiStageClassifier",),
+    "teachers": ("PateClassifier",),
+    "torch_classifier": ("TorchClassifier",),
+}
+_WHERE = {name: module for module, names in _HELD.items() for name in names}
+_NEEDS = {"torch": "torch", "catboost": "catboost", "sklearn": "scikit-learn", "dp_accounting": "dp-accounting"}
+
+__all__ = [
+    "AlibiLoss",
+    "Boosted",
+    "Checkpoint",
+    "ClusterPrior",
+    "Correction",
+    "CrossEntropy",
+    "DomainPrior",
+    "Forward",
+    "ForwardLoss",
+    "Inverse",
+    "LabelDPClassifier",
+    "Logistic",
+    "ModelPrior",
+    "MultiStageClassifier",
+    "Network",
+    "NoCorrection",
+    "PateClassifier",
+    "Posterior",
+    "Privacy",
+    "PrivacyWarning",
+    "Recipe",
+    "Strong",
+    "TorchClassifier",
+    "Views",
+    "Weak",
+    "WuClip",
+    "boosted",
+    "logistic",
+    "mlp",
+    "predict",
+    "predictions",
+    "resnet18",
+    "small_cnn",
+    "train",
+    "wide_resnet",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module that holds this name."""
+    if name == "predictions":
+        return import_module("bystander.training.predictions")
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"bystander.training.{_WHERE[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name not in _NEEDS:
+            raise
+        told = f'{name} needs {_NEEDS[error.name]}, which is not installed: pip install "bystander[train]"'
+        raise ImportError(told, name=error.name) from None
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
