@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bystander import inputs, pictures
+from bystander import inputs
 from bystander._validate import InputError, fraction, whole
 from bystander.attacks import Attack, LogRatio
 from bystander.bound import as_shift, shift_assumption
@@ -19,13 +18,18 @@ from bystander.games.label import game_keys, play_exactly
 from bystander.outcome import Outcome, conclude, fit
 from bystander.records import Records
 from bystander.result import Bound, Result, Slice
-from bystander.selection import Choice, EProcess, Grid, Quantile, Question, Selection
+from bystander.selection import EProcess, Grid, Quantile, Question, Selection
 from bystander.summary import SAMPLE, Job, Summary
-from bystander.tradeoff import ApproxDP, Family, Gaussian, Pure, RandomizedResponse, Shift
+from bystander.tradeoff import ApproxDP, Family, Pure, RandomizedResponse, Shift
+from bystander.verdict import Played, beside, bound_fields, verdict
 
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 """Told what is being played, how many rows were done just now, and how many there are (0: not known)."""
+_ASSUMPTIONS = (
+    "Labels are drawn independently of each other, given the features that the reference sees.",
+    "The reference was trained without the labels of the audited rows.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +139,12 @@ def audit(
         notes = (f"The attack was fitted on {count:,} rows; they are not among the audited ones.",)
     outcome = plan.run("members", members, partial(conclude, plan.attack, members.source))
     result = _result(outcome, members, plan, plan.share)
-    beside, held = None, None
+    held = None
     if others is not None:
         held = plan.run("control", others, partial(conclude, plan.attack, others.source), share=0.0)
-        beside = _result(held, others, plan, share=0.0)
+        result = beside(result, _result(held, others, plan, share=0.0))
     return replace(
         result,
-        control=beside,
-        control_note=None if beside is None or not result.valid else _control_note(result, beside),
         slice_column=columns.slice if columns else None,
         slices=_slices(_sketches(members, outcome, plan), _sketches(others, held, plan, share=0.0), plan),
         notes=(*result.notes, *notes),
@@ -151,25 +153,21 @@ def audit(
 
 def _result(outcome: Outcome, rows: inputs.Rows, plan: Plan, share: float) -> Result:
     """The audit of one set of rows, from its counts."""
-    m = outcome.sketch.canaries
-    mine = plan.selection.cuts(m)
-    tally = _tally(outcome.sketch, rows, plan, share, tuple(sorted({*mine, *pictures.cuts(m)})))
-    choice = plan.selection.choose(tally.at(mine), plan.question)
-    shift = shift_assumption(plan.question.shift, outcome.classes)
-    return Result(
-        **_bound(choice, m, plan),
-        assumptions=(*_assumptions(plan), plan.question.family.assumption, shift),
-        selection=plan.selection.name,
-        combination=_combination(plan),
+    played = Played(
+        game="label",
         attack=plan.attack.name,
+        canaries=outcome.sketch.canaries,
         classes=outcome.classes,
-        level=choice.level,
         games=plan.games,
         seed=plan.seed,
-        descriptive=pictures.descriptive(outcome, tally, plan.question),
-        pictures=pictures.pictures(outcome, tally, plan.selection, plan.question, choice),
-        notes=_notes(m, outcome.impossible),
+        tally=partial(_tally, outcome.sketch, rows, plan, share),
+        seen=outcome.seen,
+        assumptions=_ASSUMPTIONS,
+        stand_in="reference",
+        believed=shift_assumption(plan.question.shift, outcome.classes, "reference", "labels"),
+        notes=_notes(outcome.impossible),
     )
+    return verdict(played, plan.selection, plan.question)
 
 
 def _tally(sketch: Sketch, rows: inputs.Rows, plan: Plan, share: float, cuts: tuple[int, ...]) -> Tally:
@@ -179,24 +177,6 @@ def _tally(sketch: Sketch, rows: inputs.Rows, plan: Plan, share: float, cuts: tu
         return sketch.tally(cuts, keys)
     audited = Job(plan.attack, keys, share=share).audited(rows)
     return play_exactly(audited, plan.attack.scores(audited.target, audited.reference), keys, cuts)
-
-
-def _bound(choice: Choice, canaries: int, plan: Plan) -> dict[str, Any]:
-    """What every bound says of a choice."""
-    family, shift = plan.question.family, plan.question.shift
-    return {
-        "epsilon": choice.epsilon,
-        "confidence": 1 - plan.question.level,
-        "family": family,
-        "mu": choice.parameter if isinstance(family, Gaussian) else None,
-        "canaries": canaries,
-        "guesses": choice.guesses,
-        "correct": choice.correct,
-        "tau": shift.tau,
-        "tau_form": shift.name,
-        "tau_star": choice.tau_star,
-        "valid": plan.selection.valid,
-    }
 
 
 def _sketches(rows: inputs.Rows | None, outcome: Outcome | None, plan: Plan, **job: Any) -> dict[str, Sketch]:
@@ -231,7 +211,7 @@ def _slices(members: dict[str, Sketch], control: dict[str, Sketch], plan: Plan) 
         m = sketch.canaries
         choice = plan.selection.choose(sketch.tally(plan.selection.cuts(m), keys), plan.question)
         told = ("The confidence is corrected over the slices (Bonferroni).",)
-        return Bound(**_bound(choice, m, plan), assumptions=told)
+        return Bound(**bound_fields(choice, m, plan.selection, plan.question), assumptions=told)
 
     parts = [
         Slice(name, one(sketch), one(control[name]) if name in control else None) for name, sketch in members.items()
@@ -239,49 +219,10 @@ def _slices(members: dict[str, Sketch], control: dict[str, Sketch], plan: Plan) 
     return tuple(sorted(parts, key=lambda part: (-part.bound.epsilon, part.value)))
 
 
-def _combination(plan: Plan) -> str:
-    if plan.games == 1:
-        return "one game"
-    return plan.question.combination.name if plan.selection.valid else "mean of the games"
-
-
-def _assumptions(plan: Plan) -> tuple[str, ...]:
-    chosen = {
-        True: "The rule for the number of guesses was fixed before the game, and its choice is paid for.",
-        False: "Not a bound: the number of guesses is the best of many in hindsight, and games are averaged.",
-    }[plan.selection.valid]
+def _notes(impossible: int) -> tuple[str, ...]:
+    if not impossible:
+        return ()
     return (
-        chosen,
-        "Labels are drawn independently of each other, given the features that the reference sees.",
-        "The reference was trained without the labels of the audited rows.",
+        f"The reference gives probability 0 to the label of {impossible:,} rows: any attack wins there, whatever "
+        "the target learned. Smooth the reference, or clip its probabilities.",
     )
-
-
-def _notes(rows: int, impossible: int) -> tuple[str, ...]:
-    notes = []
-    if impossible:
-        notes.append(
-            f"The reference gives probability 0 to the label of {impossible:,} rows: any attack wins there, whatever "
-            "the target learned. Smooth the reference, or clip its probabilities."
-        )
-    if rows < 1000:
-        notes.append(f"{rows:,} rows are few: even a total leak would show only a small ε.")
-    return tuple(notes)
-
-
-def _control_note(members: Result, control: Result) -> str:
-    if control.epsilon == 0:
-        return (
-            f"The control reads 0 on {control.canaries:,} rows: no sign that the reference's error explains what the "
-            "members read."
-        )
-    read, found = (math.floor(100 * each.epsilon) / 100 for each in (control, members))
-    told = (
-        f"The control is not 0: rows that the target never trained on read ε ≥ {read:.2f}. They have nothing to be "
-        "memorised: that much is the reference's error, and the members' figure holds such an error too"
-    )
-    if control.epsilon >= members.epsilon:
-        return told + ". The members read no more than the control: this audit shows no memorisation."
-    if control.epsilon >= 0.5 * members.epsilon:
-        return told + f". It may explain most of the {found:.2f}: use a better reference."
-    return told + f". Part of the {found:.2f} may be that error: a better reference would tell."

@@ -58,16 +58,16 @@ def as_shift(tau: float | Shift, classes: int) -> Shift:
     return Shift(tau) if classes == 2 else TwoSidedShift(tau)
 
 
-def shift_assumption(shift: Shift, classes: int) -> str:
-    """What is believed of the reference, in words."""
+def shift_assumption(shift: Shift, classes: int, stand_in: str = "counterfactual", values: str = "values") -> str:
+    """What is believed of what stands for the truth, in words."""
     if shift.tau == 0:
         return (
-            "The reference stands for the truth: without the target, its labels cannot be told from true ones (τ = 0). "
-            "Where it falls short, its error reads like memorisation."
+            f"The {stand_in} stands for the truth: without the target, its {values} cannot be told from true ones "
+            "(τ = 0). Where it falls short, its error reads like memorisation."
         )
     if isinstance(shift, TwoSidedShift):
-        return f"On average the reference is within total variation τ = {shift.tau:g} of the truth (two-sided form)."
-    told = f"On every row the reference is within total variation τ = {shift.tau:g} of the truth (Theorem 1's form"
+        return f"On average the {stand_in} is within total variation τ = {shift.tau:g} of the truth (two-sided form)."
+    told = f"On every row the {stand_in} is within total variation τ = {shift.tau:g} of the truth (Theorem 1's form"
     return told + ("; with more than two classes it is not proved: see docs/math/shift.md)." if classes > 2 else ").")
 
 

@@ -16,6 +16,15 @@ from bystander.summary import Summary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What the pictures of any game show beside its counts. Curves may be empty."""
+
+    scores: Curve
+    reliability: Curve
+    auc: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
     """One audit's sketches, and what its sample of rows shows."""
 
@@ -23,9 +32,7 @@ class Outcome:
     slices: Mapping[str, Sketch]
     classes: int
     impossible: int
-    scores: Curve
-    reliability: Curve
-    auc: float
+    seen: Seen
 
 
 def conclude(attack: Attack, source: str, summary: Summary) -> Outcome:
@@ -41,9 +48,7 @@ def conclude(attack: Attack, source: str, summary: Summary) -> Outcome:
         summary.slices,
         sample.classes,
         summary.impossible,
-        _densities(labels, reference, scores),
-        _reliability(labels, reference),
-        _auc(labels, reference, scores),
+        Seen(_densities(labels, reference, scores), _reliability(labels, reference), _auc(labels, reference, scores)),
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bystander.bound import offsets, rejected
 from bystander.counts import Tally
-from bystander.outcome import Outcome
+from bystander.outcome import Seen
 from bystander.result import Curve, Pictures
 from bystander.selection import Choice, EProcess, FixedFraction, PaperSweep, Question, Selection
 from bystander.tradeoff import Gaussian, Steinke, gaussian_epsilon
@@ -18,18 +18,18 @@ def cuts(canaries: int) -> tuple[int, ...]:
     return tuple(sorted({*PaperSweep().cuts(canaries), *(c for c in fine if c >= 20)}))
 
 
-def pictures(outcome: Outcome, tally: Tally, selection: Selection, question: Question, choice: Choice) -> Pictures:
+def pictures(seen: Seen, tally: Tally, selection: Selection, question: Question, choice: Choice) -> Pictures:
     """Every curve of one audit."""
     return Pictures(
         guesses=_by_fraction(tally, question),
         bounds=Curve(choice.fractions, choice.epsilons),
         shift=_by_shift(tally, selection, question, choice),
-        scores=outcome.scores,
-        reliability=outcome.reliability,
+        scores=seen.scores,
+        reliability=seen.reliability,
     )
 
 
-def descriptive(outcome: Outcome, tally: Tally, question: Question) -> dict[str, float]:
+def descriptive(seen: Seen, tally: Tally, question: Question) -> dict[str, float]:
     """Numbers that describe and bound nothing: the paper's rule, accuracy, AUC."""
     delta = question.family.delta or 1e-5
     paper = Question(Gaussian(delta), question.shift, question.classes, question.level, question.combination)
@@ -44,7 +44,7 @@ def descriptive(outcome: Outcome, tally: Tally, question: Question) -> dict[str,
         "epsilon_1pct_mean": float(fixed.mean()),
         "epsilon_1pct_sd": float(fixed.std(ddof=1)) if len(fixed) > 1 else 0.0,
         "accuracy": float(tally.correct[:, -1].mean() / tally.guesses[-1]),
-        "auc": outcome.auc,
+        "auc": seen.auc,
     }
 
 

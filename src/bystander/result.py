@@ -93,7 +93,9 @@ class Result(Bound):
 
     `guesses` and `correct` are the count that gave the bound, `level` the γ at which it was evaluated, after
     corrections: `bound(canaries, guesses, correct, confidence=1 − level)` gives `epsilon` again. It is None
-    where no single count gives the number: for the e-process and for the paper's sweep.
+    where no single count gives the number: for the e-process and for the paper's sweep. `game` is what was played, and
+    `stand_in` what stood for the truth in it, None where nothing had to. Where whole rows are shown, `classes` is 3:
+    what can stand there has more than two values.
     """
 
     selection: str = ""
@@ -111,10 +113,14 @@ class Result(Bound):
     pictures: Pictures | None = None
     notes: tuple[str, ...] = ()
     command: str | None = None
+    game: str = "label"
+    stand_in: str | None = "reference"
 
     def as_dict(self) -> dict[str, Any]:
         """The names of the command line's `--json`."""
         return Bound.as_dict(self) | {
+            "game": self.game,
+            "stand_in": self.stand_in,
             "selection": self.selection,
             "combination": self.combination,
             "attack": self.attack,
