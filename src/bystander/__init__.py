@@ -5,8 +5,11 @@ from bystander._version import __version__
 from bystander.attacks import Learned, LogRatio, PaperScore
 from bystander.audit import audit
 from bystander.bound import bound
+from bystander.games.guesses import Above, Centred, Tails
 from bystander.records import Records
 from bystander.result import Bound, Result
+from bystander.rivals import at_label, calibrated_scores, lira_scores, loss_scores, rmia_scores
+from bystander.scores import Given, Paired, scores
 from bystander.selection import EProcess, FixedFraction, Grid, PaperSweep, Quantile
 from bystander.tradeoff import (
     ApproxDP,
@@ -20,16 +23,20 @@ from bystander.tradeoff import (
 )
 
 __all__ = [
+    "Above",
     "ApproxDP",
     "Bound",
+    "Centred",
     "EProcess",
     "FixedFraction",
     "Gaussian",
+    "Given",
     "Grid",
     "InputError",
     "Laplace",
     "Learned",
     "LogRatio",
+    "Paired",
     "PaperScore",
     "PaperSweep",
     "Pure",
@@ -39,8 +46,15 @@ __all__ = [
     "Result",
     "Shift",
     "Steinke",
+    "Tails",
     "TwoSidedShift",
     "__version__",
+    "at_label",
     "audit",
     "bound",
+    "calibrated_scores",
+    "lira_scores",
+    "loss_scores",
+    "rmia_scores",
+    "scores",
 ]

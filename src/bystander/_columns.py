@@ -43,6 +43,17 @@ def labels(where: Where, column: str, values: Any, classes: int) -> NDArray[np.i
     return numbers.astype(np.int64)
 
 
+def scores(where: Where, column: str, values: Any) -> NDArray[np.float64]:
+    """Finite numbers."""
+    advice = "give a finite number, higher where the row looks trained on"
+    numbers = _numbers(where, column, _flat(where, column, values, advice), advice).astype(np.float64)
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise where.at(column, row, float(numbers[row]), advice)
+    return numbers
+
+
 def probabilities(where: Where, table: Any, columns: tuple[str, ...]) -> NDArray[np.float64]:
     """The probabilities of all classes, (n, K): each row sums to 1."""
     import pyarrow as pa

@@ -50,7 +50,7 @@ def array_source(arrays: Mapping[str, object], name: str) -> tuple[Source, dict[
             if not parts:
                 raise InputError(f"{name}, {key} is a data frame without columns: give its probabilities")
         else:
-            parts = {key: column(known, key, name, key in ("labels", "target", "reference"))}
+            parts = {key: column(known, key, name, key not in ("ids", "groups", "slices"))}
         held |= parts
         columns[key] = tuple(parts)
     first, *others = held

@@ -166,6 +166,19 @@ def play(game, keys, labels, thresholds, place, spread, cuts, ranks, bins, out):
 
 
 @njit(cache=True, nogil=True)
+def shown(game, keys, other, out):  # type: ignore[no-untyped-def]
+    """Which rows the coins of one game show, one of each pair: a member where its pair's bit is 0, an other where 1.
+
+    `keys` are those of the pairs, one for every row; `other` says which of its pair a row is. `out` has room for one
+    more, so that no branch depends on a coin.
+    """
+    one, k = np.uint64(1), 0
+    for i in range(len(keys)):
+        out[k] = i
+        k += (mix64(keys[i] + game) & one) == np.uint64(other[i])
+
+
+@njit(cache=True, nogil=True)
 def cut(ranks, bins, cuts, out):  # type: ignore[no-untyped-def]
     """How many of the c' highest ranks are right, for each c' of the rising `cuts`.
 
