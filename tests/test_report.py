@@ -483,7 +483,7 @@ def test_page_of_members_and_control() -> None:
     assert titles == [
         "What this ε permits",
         "ε against the share of rows guessed",
-        "Scores of true and counterfactual labels",
+        "Scores of true labels and counterfactual labels",
         "ε against the assumed shift",
         "Reliability of the reference",
     ]

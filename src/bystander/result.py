@@ -29,6 +29,7 @@ class Bound:
     assumptions: tuple[str, ...]
     valid: bool = True
     tau_form: str = "theorem"
+    stand_in: str | None = "counterfactual"  # what stood for the truth, in words; None where nothing had to
 
     @property
     def delta(self) -> float:

@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from bystander.report import svg, words
+from bystander.report.games import game
 from bystander.report.svg import BOTTOM, LEFT, RIGHT, TOP, Scale
 
 if TYPE_CHECKING:
@@ -97,15 +98,16 @@ def _upper(curve: Curve) -> list[float]:
 
 
 def scores(result: Result) -> str | None:
-    """The score's distribution for true and for counterfactual labels."""
+    """The score's distribution for the truth and for what stood for it."""
     if result.pictures is None or not result.pictures.scores.y:
         return None
     curve = result.pictures.scores
     low, high = curve.x[0], curve.x[-1]
     if not low < high:
         return None
+    called = game(result)
     x, y = Scale(low, high, LEFT, RIGHT), _height([*curve.y, *curve.other], 1e-9)
-    body = svg.frame(x, y, ("score: how sure the attack is of the label", "density"), (_short, _short))
+    body = svg.frame(x, y, (called.axis, "density"), (_short, _short))
     floor = [(low, 0.0), (high, 0.0)]
     for values, kind in ((curve.other, "other"), (curve.y, "members")):
         steps = [(low, 0.0)]
@@ -113,9 +115,7 @@ def scores(result: Result) -> str | None:
             steps += [(left, value), (right, value)]
         steps = svg.finite([*steps, (high, 0.0)])
         body += svg.area(x, y, steps, floor, kind) + svg.line(x, y, steps, kind)
-    title = "Scores of true and counterfactual labels"
-    said = "Where the two distributions part, the attack can tell a training label from an imputed one."
-    return svg.picture(title, said, body, "scores")
+    return svg.picture(f"Scores of {called.true} and {called.other}", called.parted, body, "scores")
 
 
 def shift(result: Result) -> str | None:
@@ -128,7 +128,7 @@ def shift(result: Result) -> str | None:
     star = result.tau_star if result.tau_star and result.tau_star > 0 else None
     ends = [points[0][0], points[-1][0], *([star] if star else [])]
     x, y = Scale(min(ends), max(ends), LEFT + 8, RIGHT - 8, log=True), _height([b for _, b in points])
-    body = svg.frame(x, y, ("assumed shift τ of the reference", "ε"), (words.small, _short))
+    body = svg.frame(x, y, (f"assumed shift τ of the {result.stand_in}", "ε"), (words.small, _short))
     control = result.control.pictures if result.control is not None else None
     if control is not None:
         body += svg.line(x, y, [(a, b) for a, b in _points(control.shift) if a > 0], "control")
@@ -143,12 +143,12 @@ def shift(result: Result) -> str | None:
 
 
 def reliability(result: Result) -> str | None:
-    """How often the label was what the reference said, against how sure the reference was."""
+    """How often the truth was what its stand-in said, against how sure that was."""
     if result.pictures is None or not result.pictures.reliability.x:
         return None
     curve = result.pictures.reliability
     x, y = Scale(0.0, 1.0, LEFT, RIGHT - 8), Scale(0.0, 1.0, BOTTOM, TOP)
-    names = ("probability that the reference gave", "observed rate")
+    names = (f"probability that the {result.stand_in} gave", "observed rate")
     body = svg.frame(x, y, names, (_short, _short)) + svg.line(x, y, [(0.0, 0.0), (1.0, 1.0)], "ideal")
     body += svg.line(x, y, _points(curve), "members faint")
     most = max([1.0, *curve.other])
@@ -156,5 +156,5 @@ def reliability(result: Result) -> str | None:
     for a, b, count in zip(curve.x, curve.y, rows, strict=True):
         if math.isfinite(a) and math.isfinite(b) and count > 0:
             body += svg.dots(x, y, [(a, b)], "members", round(2 + 4.5 * math.sqrt(count / most), 1))
-    said = "Dots on the diagonal mean a calibrated reference; larger dots hold more rows."
-    return svg.picture("Reliability of the reference", said, body, "reliability")
+    said = f"Dots on the diagonal mean a calibrated {result.stand_in}; larger dots hold more rows."
+    return svg.picture(f"Reliability of the {result.stand_in}", said, body, "reliability")

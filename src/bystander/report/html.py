@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bystander._version import __version__
 from bystander.report import charts, words
+from bystander.report.games import game
 
 if TYPE_CHECKING:
     from bystander.result import Bound, Result
@@ -107,7 +108,7 @@ def _headline(result: Result) -> str:
     if result.valid:
         caption = (
             "Below the mark: every ε that this audit rules out. The percentage under an ε is how often it "
-            "lets the best guesser be right about one label with two equally likely values, δ aside: at "
+            f"lets the best guesser be right {game(result).doubt}, δ aside: at "
             f"{words.epsilon(result.epsilon)} it is {words.best_guess(result.epsilon)}, and for a coin 50 %."
         )
         if words.nothing(result):
@@ -126,7 +127,8 @@ def _bar(bound: Bound, top: float, kind: str) -> str:
 def _control(result: Result) -> str:
     control = result.control
     if control is None:
-        return _card("No control", f'<p class="warn">{_prose(words.NO_CONTROL)}</p>', wide=True)
+        kind = "warn" if result.stand_in else "note"
+        return _card("No control", f'<p class="{kind}">{_prose(words.no_control(result))}</p>', wide=True)
     top = max(result.epsilon, control.epsilon)
     rows = "".join(
         f'<div class="side"><div class="who"><b>{who}</b><span>{what}</span></div>{_bar(part, top, kind)}'
@@ -138,7 +140,7 @@ def _control(result: Result) -> str:
         )
     )
     note = f'<p class="verdict">{_prose(result.control_note)}</p>' if result.control_note else ""
-    return _card("Members against control", note + rows, note=words.CONTROL, wide=True)
+    return _card("Members against control", note + rows, note=words.control(result), wide=True)
 
 
 def _rests(result: Result) -> str:
@@ -151,6 +153,7 @@ def _assumptions(result: Result) -> str:
 
 
 def _charts(result: Result) -> list[str]:
+    called = game(result)
     control = [("line control", "control, the same")] if result.control is not None else []
     dots = "valid bound of each candidate" if result.valid else "candidates, not bounds"
     over = f"mean ± sd over {result.games:,} games" if result.games > 1 else "one game"
@@ -165,16 +168,16 @@ def _charts(result: Result) -> list[str]:
             "What the attack sees",
             charts.scores(result),
             "",
-            _legend(("box members", "true labels"), ("box other", "counterfactual labels")),
+            _legend(("box members", called.true), ("box other", called.other)),
         ),
         (
-            "How wrong may the reference be?",
+            f"How wrong may the {result.stand_in} be?",
             charts.shift(result),
             _sentence(words.tau_star(result)),
             _legend(("line members", "members"), *(("line control", "control") for _ in control)),
         ),
         (
-            "Is the reference calibrated?",
+            f"Is the {result.stand_in} calibrated?",
             charts.reliability(result),
             "On the diagonal its probabilities are right; larger dots hold more rows.",
             "",

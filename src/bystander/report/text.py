@@ -104,7 +104,7 @@ def _control(result: Result) -> list[RenderableType]:
 
     control = result.control
     if control is None:
-        return [_text(words.NO_CONTROL, "yellow")]
+        return [_text(words.no_control(result), "yellow" if result.stand_in else "dim")]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("")
     table.add_column("Members", justify="right", style="cyan")
@@ -116,7 +116,7 @@ def _control(result: Result) -> list[RenderableType]:
     if result.tau_star is not None and control.tau_star is not None:
         table.add_row("  τ*", *(words.small(part.tau_star or 0.0) for part in pair))
     note = [_text(words.clean(result.control_note), "bold")] if result.control_note else []
-    return [table, *note, _text(words.CONTROL, "dim")]
+    return [table, *note, _text(words.control(result), "dim")]
 
 
 def _slices(result: Result) -> list[RenderableType]:

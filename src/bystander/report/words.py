@@ -6,6 +6,8 @@ import math
 from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
+from bystander.report.games import game
+
 if TYPE_CHECKING:
     from bystander.result import Bound, Result, Slice
 
@@ -28,14 +30,6 @@ FAMILIES = {
     "rr": "randomized response: no mechanism but that one",
     "steinke": "Steinke et al. (2023): any (ε, δ) mechanism",
 }
-NO_CONTROL = (
-    "No control rows were given. An error of the reference looks exactly like leakage: play the same game on "
-    "rows that the model never trained on with `--control`, and compare the two numbers."
-)
-CONTROL = (
-    "The control rows were never trained on, so nothing of them can be memorised: "
-    "whatever the same game finds there is an error of the reference."
-)
 DESCRIPTIVE = "Descriptive, not bounds"
 DESCRIPTIVE_NOTE = "For comparison with published tables. None of them holds with any stated confidence."
 PAIRED = {
@@ -146,9 +140,10 @@ def meaning(bound: Bound, who: str = "sees this model") -> str:
             "It may lie above the true ε: compare it with published tables, and do not quote it as a bound."
         )
     if nothing(bound):
+        better = " or more rows" if bound.stand_in is None else f", more rows or a better {bound.stand_in}"
         return (
             "Guesses as good as these may be luck alone. That does not prove privacy: "
-            "a stronger attack, more rows or a better reference may still find a leak."
+            f"a stronger attack{better} may still find a leak."
         )
     odds = percent(1 - bound.confidence, 3)
     mechanism = MECHANISMS.get(bound.family.name, "(ε, δ)-private")
@@ -160,7 +155,7 @@ def meaning(bound: Bound, who: str = "sees this model") -> str:
 
 
 def best_guess(value: float) -> str:
-    """e^ε/(1+e^ε), the accuracy that ε permits on one label with two equally likely values."""
+    """e^ε/(1+e^ε), the accuracy that ε permits on one bit with two equally likely values."""
     return percent(1 / (1 + math.exp(-value)), 1 if value > 5.5 else 0)
 
 
@@ -172,18 +167,17 @@ def accuracy(bound: Bound) -> str:
 
 
 def tau_star(bound: Bound) -> str:
-    """How wrong the reference would have to be to explain the finding away."""
+    """How wrong what stood for the truth would have to be to explain the finding away."""
     if bound.tau_star is None:
         return NO_TAU_STAR
     if nothing(bound):
-        return "there is no finding that a wrong reference could explain away"
-    return f"a reference off by more than τ* = {small(bound.tau_star)} (total variation) could explain it away"
+        return f"there is no finding that a wrong {bound.stand_in} could explain away"
+    return f"a {bound.stand_in} off by more than τ* = {small(bound.tau_star)} (total variation) could explain it away"
 
 
 def facts(bound: Bound) -> list[tuple[str, str]]:
     """What every bound rests on, as name and value."""
     share = f" ({percent(bound.guesses / bound.canaries, 3)} of the rows)" if bound.canaries else ""
-    exact = "the reference is taken to be exact" if bound.tau == 0 else "the reference is off by at most this"
     rows = [
         ("Rows audited", f"{bound.canaries:,}"),
         ("Guesses made", f"{bound.guesses:,}{share}"),
@@ -193,9 +187,12 @@ def facts(bound: Bound) -> list[tuple[str, str]]:
     if bound.mu is not None:
         rejected = f"μ-GDP with μ = {epsilon(bound.mu)} ({LABELS['gaussian']})"
         rows.append(("Rejected", rejected) if bound.valid else ("Mean μ", f"{plain_number(bound.mu, 2)}, not a bound"))
+    if bound.stand_in is None:
+        return [*rows, ("Shift", "none: nothing was drawn after training")]
+    exact = "taken to be exact" if bound.tau == 0 else "off by at most this"
     return [
         *rows,
-        ("Shift assumed", f"τ = {small(bound.tau)}: {exact}"),
+        ("Shift assumed", f"τ = {small(bound.tau)}: the {bound.stand_in} is {exact}"),
         ("Shift tolerated", tau_star(bound)),
     ]
 
@@ -213,7 +210,7 @@ def setting(result: Result) -> list[tuple[str, str]]:
         ("Attack", result.attack),
         ("Selection", result.selection),
         ("Level", level),
-        ("Classes", f"{result.classes:,}"),
+        ("Classes", f"{result.classes:,}" if game(result).classes else ""),
         ("Seed", f"{result.seed}"),
     ]
     return [(name, clean(value)) for name, value in rows if value]
@@ -243,6 +240,24 @@ def plain_number(value: float, places: int) -> str:
     if not math.isfinite(value):
         return "–"
     return f"{value:.{places}f}" if 0.01 <= abs(value) < 1e5 or value == 0 else small(value)
+
+
+def no_control(result: Result) -> str:
+    """What is said where there is no control."""
+    if result.stand_in is None:
+        return "No control is needed: the coins were tossed before training, and the rows that they left out are one."
+    return (
+        f"No control rows were given. An error of the {result.stand_in} looks exactly like leakage: play the same game "
+        "on rows that the model never trained on with `--control`, and compare the two numbers."
+    )
+
+
+def control(result: Result) -> str:
+    """What a control shows."""
+    return (
+        "The control rows were never trained on, so nothing of them can be memorised: "
+        f"whatever the same game finds there is an error of the {result.stand_in}."
+    )
 
 
 def worst_first(result: Result) -> list[Slice]:
