@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from bystander._validate import InputError, whole
 from bystander.datasets.source import (
@@ -49,6 +49,8 @@ SOURCE = Source(
     ),
 )
 _BATCH = 100_000
+_BLOCK = 1 << 24  # bytes: Arrow parses in one go what is smaller
+_NUMBER = re.compile(r"([+-]?\d+(\.\d*)?([eE][+-]?\d+)?)?")
 _ADVICE = "bystander.datasets.criteo.fetch(folder, ...) gets it"
 
 
@@ -74,8 +76,7 @@ def fetch(folder: str | os.PathLike[str], *, day: int | None = None, rows: int |
         with opened(file.url) as answer, aside(path) as scratch:
             try:
                 with gzip.open(answer) as stream, gzip.open(scratch, "wb", compresslevel=6) as out:
-                    for _, line in zip(range(wanted), stream, strict=False):
-                        out.write(line)
+                    out.writelines(islice(stream, wanted))
             except Broken as error:
                 raise InputError(f"{file.url} is no gzip file ({error}): try again") from None
     return Path(folder)
@@ -111,20 +112,17 @@ def batches(
     size: int = _BATCH,
 ) -> Iterator[pd.DataFrame]:
     """As `load`, in frames of `size` rows: memory does not grow with the file."""
-    pd = pandas()
+    pandas()
     path = _path(source, day)
     wanted = None if rows is None else whole("rows", rows, 1)
     skip, size, seen = whole("skip", skip, 0), whole("size", size, 1), 0
     try:
-        for part in pd.read_csv(
-            path, sep="\t", header=None, dtype=str, keep_default_na=False, quoting=3, skiprows=skip, nrows=wanted,
-            chunksize=size, compression="gzip" if path.suffix == ".gz" else None,
-        ):  # fmt: skip
-            yield _typed(part, path, skip + seen)
-            seen += len(part)
-    except pd.errors.EmptyDataError:
-        pass
-    except (*Broken, pd.errors.ParserError, UnicodeDecodeError) as error:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
+            wanted_lines = islice(lines, skip, None if wanted is None else skip + wanted)
+            while part := list(islice(wanted_lines, size)):
+                yield _typed(part, path, skip + seen)
+                seen += len(part)
+    except Broken as error:
         raise unreadable(path, error) from None
     if not seen or (wanted is not None and seen < wanted):
         asked = "at least one" if wanted is None else f"{wanted:,}"
@@ -142,32 +140,41 @@ def _path(source: str | os.PathLike[str], day: int | None) -> Path:
     return existing(source, (f"{name}.gz", name, f"{name}.first.gz"), SOURCE, _ADVICE)
 
 
-def _typed(part: pd.DataFrame, path: Path, before: int) -> pd.DataFrame:
-    pd = pandas()
-    if part.shape[1] != len(COLUMNS):
-        told = "label, I1–I13, C1–C26, separated by tabs"
-        raise InputError(f"{path} has {part.shape[1]} columns: give {len(COLUMNS)}: {told}")
-    part.columns = pd.Index(COLUMNS)
-    short = part[COLUMNS[-1]].isna().to_numpy()
-    if short.any():
-        raise InputError(f"{path}, line {before + int(np.argmax(short)) + 1} ends early: give {len(COLUMNS)} columns")
-    columns: dict[str, object] = {}
-    odd = ~part["label"].isin(["0", "1"]).to_numpy()
-    if odd.any():
-        at = int(np.argmax(odd))
-        raise InputError(f"{path}, line {before + at + 1}: label is {part['label'].iloc[at]!r}: give 0 or 1 first")
-    columns["label"] = part["label"].astype(np.int8).to_numpy()
-    for name in NUMBERS:
-        values = pd.to_numeric(part[name].replace("", "nan"), errors="coerce").to_numpy(np.float32)
-        odd = np.isnan(values) & (part[name] != "").to_numpy()
-        if odd.any():
-            at = int(np.argmax(odd))
-            raise InputError(
-                f"{path}, line {before + at + 1}: {name} is {part[name].iloc[at]!r}: give a number or nothing"
-            )
-        columns[name] = values
-    columns |= {name: pd.Categorical(part[name]) for name in CATEGORIES}
-    return pd.DataFrame(columns)
+def _typed(lines: list[bytes], path: Path, before: int) -> pd.DataFrame:
+    """Lines as a frame; `before` lines stand before them in the file."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    types = {"label": pa.int8(), **dict.fromkeys(NUMBERS, pa.float32())}
+    types |= dict.fromkeys(CATEGORIES, pa.dictionary(pa.int32(), pa.string()))
+    try:
+        table = csv.read_csv(
+            pa.py_buffer(b"".join(lines)),
+            csv.ReadOptions(column_names=list(COLUMNS), use_threads=False, block_size=_BLOCK),
+            csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False),
+            csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=False),
+        )
+    except pa.ArrowInvalid as error:
+        raise _refusal(lines, path, before) or unreadable(path, error) from None
+    if table.column("label").null_count or not set(table.column("label").unique().to_pylist()) <= {0, 1}:
+        raise _refusal(lines, path, before) or unreadable(path, ValueError("a label is neither 0 nor 1"))
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
+
+
+def _refusal(lines: list[bytes], path: Path, before: int) -> InputError | None:
+    """What is wrong with the first wrong line."""
+    for at, line in enumerate(lines, before + 1):
+        row = line.decode(errors="replace").rstrip("\r\n").split("\t")
+        if len(row) != len(COLUMNS):
+            told = f"give {len(COLUMNS)}: label, I1–I13, C1–C26, separated by tabs"
+            return InputError(f"{path}, line {at} has {len(row)} columns: {told}")
+        if row[0] not in ("0", "1"):
+            return InputError(f"{path}, line {at}: label is {row[0]!r}: give 0 or 1")
+        for name, field in zip(NUMBERS, row[1:], strict=False):
+            if not _NUMBER.fullmatch(field):
+                return InputError(f"{path}, line {at}: {name} is {field!r}: give a number or nothing")
+    return None
 
 
 def _lines(path: Path) -> int:

@@ -65,7 +65,7 @@ def load(folder: str | os.PathLike[str]) -> pd.DataFrame:
     rows = table(folder)
     rows = rows[rows["arr_delay"].notna()]
     rows = rows.sort_values(["month", "day", "sched_dep_time", "flight", "tailnum"], kind="stable")
-    rows["weekday"] = pd.to_datetime(rows[["year", "month", "day"]]).dt.weekday
+    rows["weekday"] = pd.to_datetime(rows[["year", "month", "day"]]).dt.day_of_week
     for name in CATEGORIES:
         rows[name] = rows[name].fillna("unknown").astype(str).astype("category")
     return rows.drop(columns=list(_LATER)).reset_index(drop=True)

@@ -124,7 +124,7 @@ def unpack(archive: Path, members: dict[str, str], folder: str | os.PathLike[str
 def member(archive: Path, inside: str) -> Iterator[IO[bytes]]:
     """One file inside a tar or zip archive, as a stream."""
     try:
-        if zipfile.is_zipfile(archive):
+        if archive.suffix == ".zip":
             with zipfile.ZipFile(archive) as packed, packed.open(inside) as stream:
                 yield stream
             return
@@ -147,4 +147,5 @@ def pandas() -> Any:
 
 def unreadable(path: Path, error: BaseException) -> InputError:
     """A damaged file, told in one line."""
-    return InputError(f"{path} cannot be read ({error}): delete it and fetch it again")
+    told = str(error).partition("\n")[0]
+    return InputError(f"{path} cannot be read ({told}): delete it and fetch it again")

@@ -88,23 +88,19 @@ def _official(path: Path) -> pd.DataFrame:
             rows = _parse(path)
     except (*Broken, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise unreadable(path, error) from None
+    if rows.empty:
+        raise InputError(f"{path} has no rows: fetch it again")
     odd = ~rows["polarity"].isin(["0", "2", "4"])
     if odd.any():
         at = int(np.argmax(odd.to_numpy()))
         raise InputError(f"{path}, line {at + 1}: polarity is {rows['polarity'].iloc[at]!r}: give 0, 2 or 4 first")
     rows = rows[rows["polarity"] != "2"]
-    date = rows["date"].str.split()
-    day = (
-        date.str[5]
-        + "-"
-        + date.str[1].map({name: f"{at:02d}" for at, name in enumerate(_MONTHS, 1)})
-        + "-"
-        + date.str[2]
-    )
-    if day.isna().any():
-        raise InputError(f"{path}: a date is {rows['date'][day.isna()].iloc[0]!r}: give 'Mon Apr 06 22:19:45 PDT 2009'")
+    days = [_day(date) for date in rows["date"]]
+    if None in days:
+        odd_date = rows["date"].iloc[days.index(None)]
+        raise InputError(f"{path}: a date is {odd_date!r}: give dates as 'Mon Apr 06 22:19:45 PDT 2009'")
     label = (rows["polarity"] == "4").to_numpy(np.int64)
-    return pd.DataFrame({"label": label, "day": day.to_numpy(), "text": rows["text"].map(mask).to_numpy()})
+    return pd.DataFrame({"label": label, "day": days, "text": rows["text"].map(mask).to_numpy()})
 
 
 def _parse(source: Path | io.BytesIO) -> pd.DataFrame:
@@ -112,3 +108,11 @@ def _parse(source: Path | io.BytesIO) -> pd.DataFrame:
     return pd.read_csv(
         source, header=None, names=list(_COLUMNS), encoding="latin-1", dtype=str, keep_default_na=False
     )  # fmt: skip
+
+
+def _day(date: str) -> str | None:
+    """The day of 'Mon Apr 06 22:19:45 PDT 2009': 2009-04-06."""
+    parts = date.split()
+    if len(parts) != 6 or parts[1] not in _MONTHS:
+        return None
+    return f"{parts[5]}-{_MONTHS.index(parts[1]) + 1:02d}-{parts[2]}"
