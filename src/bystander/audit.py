@@ -141,8 +141,9 @@ def audit(
     result = _result(outcome, members, plan, plan.share)
     held = None
     if others is not None:
-        held = plan.run("control", others, partial(conclude, plan.attack, others.source), share=0.0)
-        result = beside(result, _result(held, others, plan, share=0.0))
+        test = partial(conclude, plan.attack, others.source, test=confidence)
+        held = plan.run("control", others, test, share=0.0)
+        result = beside(result, _result(held, others, plan, share=0.0), held.quality)
     return replace(
         result,
         slice_column=columns.slice if columns else None,

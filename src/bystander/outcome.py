@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from bystander._validate import InputError
 from bystander.attacks import Attack
 from bystander.counts import Sketch
-from bystander.result import Curve
+from bystander.quality import of_probabilities
+from bystander.result import Curve, Quality
 from bystander.summary import Summary
 
 
@@ -33,10 +34,11 @@ class Outcome:
     classes: int
     impossible: int
     seen: Seen
+    quality: Quality | None = None
 
 
-def conclude(attack: Attack, source: str, summary: Summary) -> Outcome:
-    """The counts, and the curves of the sampled rows."""
+def conclude(attack: Attack, source: str, summary: Summary, test: float | None = None) -> Outcome:
+    """The counts, and the curves of the sampled rows; of control rows the reference's quality at confidence `test`."""
     summary.check_ids(source)
     sample = summary.sample
     if sample is None:
@@ -48,8 +50,14 @@ def conclude(attack: Attack, source: str, summary: Summary) -> Outcome:
         summary.slices,
         sample.classes,
         summary.impossible,
-        Seen(_densities(labels, reference, scores), _reliability(labels, reference), _auc(labels, reference, scores)),
+        saw(labels, reference, scores),
+        None if test is None else of_probabilities(labels, sample.target, reference, sample.keys, test),
     )
+
+
+def saw(labels: NDArray[np.int64], reference: NDArray[np.float64], scores: NDArray[np.float64]) -> Seen:
+    """The curves of some rows: true labels against the ones that the reference would draw."""
+    return Seen(_densities(labels, reference, scores), _reliability(labels, reference), _auc(labels, reference, scores))
 
 
 def fit(attack: Attack, source: str, summary: Summary) -> tuple[Attack, int]:

@@ -89,6 +89,41 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
+class Quality:
+    """How well what stood for the truth did on control rows.
+
+    `shift` is by how much one set of (row, version), learned on other rows, tells true versions from stand-ins; `low`
+    and `high` enclose it at this confidence. A positive `low` bounds the mean total variation τ of the tested rows
+    from below. `high` bounds no τ: another set might see more.
+    """
+
+    rows: int
+    confidence: float
+    shift: float
+    low: float
+    high: float
+    log_loss: float | None = None
+    constant: float | None = None  # log-loss of the best constant
+    calibrated: Mapping[str, float] = field(default_factory=dict)  # log-loss after each calibration that lowers it
+    advice: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The names of the JSON's `quality`."""
+        return {
+            "rows": self.rows,
+            "confidence": self.confidence,
+            "shift": self.shift,
+            "shift_low": self.low,
+            "shift_high": self.high,
+            "tau_at_least": max(0.0, self.low),
+            "log_loss": self.log_loss,
+            "log_loss_constant": self.constant,
+            "log_loss_calibrated": dict(self.calibrated),
+            "advice": list(self.advice),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Result(Bound):
     """One audit: a lower bound on ε, with its confidence, and everything that it rests on.
 
@@ -116,6 +151,7 @@ class Result(Bound):
     command: str | None = None
     game: str = "label"
     stand_in: str | None = "reference"
+    quality: Quality | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The names of the command line's `--json`."""
@@ -132,6 +168,7 @@ class Result(Bound):
             "descriptive": dict(self.descriptive),
             "control": None if self.control is None else self.control.as_dict(),
             "control_note": self.control_note,
+            "quality": None if self.quality is None else self.quality.as_dict(),
             "slice_column": self.slice_column,
             "slices": [
                 {"value": part.value}

@@ -10,7 +10,8 @@ from typing import Any
 from bystander import pictures
 from bystander.counts import Tally
 from bystander.outcome import Seen
-from bystander.result import Curve, Result
+from bystander.quality import advice
+from bystander.result import Curve, Quality, Result
 from bystander.selection import Choice, Question, Selection
 from bystander.tradeoff import Gaussian
 
@@ -90,9 +91,12 @@ def bound_fields(choice: Choice, canaries: int, selection: Selection, question: 
     }
 
 
-def beside(members: Result, control: Result) -> Result:
-    """The result with its control, and a sentence on the two."""
-    return replace(members, control=control, control_note=_control_note(members, control) if members.valid else None)
+def beside(members: Result, control: Result, quality: Quality | None = None) -> Result:
+    """The result with its control, a sentence on the two, and what a test on the control rows found."""
+    if quality is not None:
+        quality = replace(quality, advice=advice(quality, members))
+    note = _control_note(members, control) if members.valid else None
+    return replace(members, control=control, control_note=note, quality=quality)
 
 
 def _combination(selection: Selection, question: Question, games: int) -> str:

@@ -26,6 +26,7 @@ def page(result: Result) -> str:
         _control(result),
         _rests(result),
         f'<div class="stack">{_assumptions(result)}{_descriptive(result)}</div>\n',
+        _quality(result),
         *_charts(result),
         _slices(result),
         _reproduce(result),
@@ -186,6 +187,13 @@ def _charts(result: Result) -> list[str]:
     cards = [(title, chart + legend, note) for title, chart, note, legend in drawn if chart]
     alone = len(cards) if len(cards) % 2 else 0  # the last of an odd number has its row to itself
     return [_card(title, body, note=note, wide=place == alone) for place, (title, body, note) in enumerate(cards, 1)]
+
+
+def _quality(result: Result) -> str:
+    found = result.quality
+    if found is None:
+        return ""
+    return _card(words.quality_title(result), _pairs(words.quality(found)) + _bullets(found.advice), wide=True)
 
 
 def _sentence(content: str) -> str:

@@ -37,6 +37,9 @@ def render(result: Result) -> RenderableType:
         *_bullets("Assumptions", result.assumptions),
         *_section("Members against control", *_control(result)),
     ]
+    if result.quality is not None:
+        told = _pairs([("•", words.clean(sentence)) for sentence in result.quality.advice], style="")
+        parts += _section(words.quality_title(result), _pairs(words.quality(result.quality)), told)
     if result.slices:
         title = f"Slices by {words.clean(result.slice_column)}" if result.slice_column else "Slices"
         parts += _section(title, *_slices(result))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bystander.report.games import game
 
 if TYPE_CHECKING:
-    from bystander.result import Bound, Result, Slice
+    from bystander.result import Bound, Quality, Result, Slice
 
 LABELS = {
     "gaussian": "assumes a Gaussian trade-off",
@@ -195,6 +195,24 @@ def facts(bound: Bound) -> list[tuple[str, str]]:
         ("Shift assumed", f"τ = {small(bound.tau)}: the {bound.stand_in} is {exact}"),
         ("Shift tolerated", tau_star(bound)),
     ]
+
+
+def quality(found: Quality) -> list[tuple[str, str]]:
+    """What a test of the stand-in on control rows found, as name and value."""
+    low, high = (f"{each:+.3f}" for each in (found.low, found.high))
+    rows = [
+        ("Rows tested", f"{found.rows:,} of the control's; the test was learned on others"),
+        ("Shift seen", f"{found.shift:+.3f} (from {low} to {high}, {confidence(found.confidence)})"),
+        ("Proved", f"τ ≥ {epsilon(found.low)} on average" if epsilon(max(0.0, found.low)) != "0" else "no shift"),
+    ]
+    if found.log_loss is not None and found.constant is not None:
+        rows.append(("Log-loss", f"{found.log_loss:.4f}; a constant's is {found.constant:.4f}"))
+    return [*rows, *((f"After {name}", f"{loss:.4f}") for name, loss in found.calibrated.items())]
+
+
+def quality_title(result: Result) -> str:
+    """What is tested on control rows."""
+    return f"Quality of the {clean(result.stand_in or 'stand-in')}"
 
 
 def setting(result: Result) -> list[tuple[str, str]]:
