@@ -173,12 +173,13 @@ def test_the_command_line_never_deletes_what_is_not_its_own(logs, tmp_path, cli)
     data = logs / "00.parquet"
     bytes_before = data.read_bytes()
     args = ("audit", data, *ARGS[:-2])  # rows in memory: the checkpoint is not used
-    status, _, err = cli(*args, "--checkpoint", data)
-    assert (status, data.read_bytes()) == (2, bytes_before)
-    assert "is no checkpoint of this version" in err
+    for path, said in ((data, "which is read"), (logs / "01.parquet", "is no checkpoint of this version")):
+        status, _, err = cli(*args, "--checkpoint", path)
+        assert (status, data.read_bytes()) == (2, bytes_before)
+        assert said in err
     out = tmp_path / "out.json"
     status, _, err = cli(*args, "--checkpoint", out, "--json", out)
-    assert (status, err) == (2, f"bystander: --checkpoint is {out}, an output: give it a file of its own\n")
+    assert (status, err) == (2, f"bystander: --checkpoint is {out}, and so is --json: give each a file of its own\n")
     status, _, err = cli(*args, "--checkpoint", tmp_path / "nowhere" / "kept")
     assert (status, err.count("\n")) == (2, 1)
     status, _, err = cli(*args, "--checkpoint", tmp_path / "kept", "--engine", "ray")

@@ -117,6 +117,16 @@ def test_a_choice_that_rejects_nothing_shows_the_largest_count():
     assert (choice.epsilon, choice.guesses, choice.tau_star) == (0.0, 1000, 0.0)
 
 
+def test_tau_star_is_the_same_whatever_tau_is_granted():
+    tally = a_tally(20_000, Grid().cuts(20_000), games=1, accuracy=0.7)
+    plain = Grid().choose(tally, makers.question(ApproxDP()))
+    assert 0 < plain.tau_star < 0.5
+    for granted in (0.5 * plain.tau_star, 2 * plain.tau_star):
+        choice = Grid().choose(tally, makers.question(ApproxDP(), shift=Shift(granted)))
+        assert choice.tau_star == plain.tau_star
+        assert (choice.epsilon > 0) == (granted < plain.tau_star)
+
+
 # ---------------------------------------------------------------- the e-process
 
 

@@ -29,6 +29,14 @@ def inside(name: str, value: object, low: float, high: float) -> float:
     return number
 
 
+def at_least(name: str, value: object, low: float) -> float:
+    """A finite number from low on."""
+    number = _number(name, value)
+    if number < low:
+        raise InputError(f"{name} is {value}: give a number of at least {low:g}")
+    return number
+
+
 def fraction(name: str, value: object, *, zero: bool = False, one: bool = False) -> float:
     """A number between 0 and 1; the ends belong to it where asked for."""
     number = _number(name, value)

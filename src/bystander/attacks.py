@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bystander._validate import InputError, inside
+from bystander._validate import InputError, at_least, inside
 
 Matrix = NDArray[np.float64]
 _TINY = 1e-9
@@ -44,8 +44,7 @@ class PaperScore:
     share: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        if not self.t >= 0:
-            raise InputError(f"t is {self.t}: give a number of at least 0")
+        at_least("t", self.t, 0)
 
     @property
     def name(self) -> str:
@@ -69,8 +68,7 @@ class LogRatio:
     share: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        if not self.t >= 0:
-            raise InputError(f"t is {self.t}: give a number of at least 0")
+        at_least("t", self.t, 0)
 
     @property
     def name(self) -> str:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +15,7 @@ import typer
 from bystander import choices
 from bystander._validate import InputError
 from bystander._version import __version__
+from bystander.terminal import Outputs, progress, say, stderr
 
 EXAMPLES = """
 **Examples**
@@ -24,6 +23,9 @@ EXAMPLES = """
     bystander audit day1.parquet --label click --target p_new --reference p_old --control held_out.parquet
     bystander audit 'logs/*.parquet' --label y --target p0,p1,p2 --reference q0,q1,q2 --html report.html
     bystander audit new.parquet --reference-data old.parquet --id row --label y --target prob --reference prob
+    bystander scores games.parquet --score loss_gap --member trained --html membership.html
+    bystander scores trained.csv --others held_out.csv --score lira --control more_held_out.csv
+    bystander scores canaries.csv --score s --member inserted --coins given --guess above:2.5 --guesses 0.02
     bystander bound --canaries 1000000 --guesses 1000 --correct 950
     bystander demo
 """
@@ -45,6 +47,15 @@ Tau = Annotated[float, typer.Option(help="Total variation by which the reference
 Form = Annotated[
     choices.TauForm, typer.Option(help="How τ is spent; auto: Theorem 1's form for two classes, two-sided for more.")
 ]
+Family = Annotated[choices.FamilyName | None, typer.Option(help="What the bound may assume.  [default: approx]")]
+Guesses = Annotated[
+    str, typer.Option(metavar="grid|FRACTION[,…]|eprocess|paper-sweep", help="How the number of guesses is chosen.")
+]
+Games = Annotated[int, typer.Option(help="How often the game is played.")]
+Seed = Annotated[int, typer.Option(help="Seed of the game's coins.")]
+Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the whole report as one page.")]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the main figure: PNG, SVG or PDF.")]
+FailAbove = Annotated[float | None, typer.Option(metavar="EPS", help="Exit with status 1 if the bound is above this.")]
 Json = Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the result as JSON; - for standard output.")]
 Classes = Annotated[int, typer.Option(help="Number of classes, for --family rr and two-sided τ.")]
 
@@ -68,15 +79,11 @@ def audit(
     control: Annotated[
         str | None, typer.Option(metavar="DATA", help="Rows that the target did not train on: the negative control.")
     ] = None,
-    family: Annotated[
-        choices.FamilyName | None, typer.Option(help="What the bound may assume.  [default: approx]")
-    ] = None,
+    family: Family = None,
     delta: Delta = 1e-5,
     classes: Classes = 2,
     confidence: Confidence = 0.95,
-    guesses: Annotated[
-        str, typer.Option(metavar="grid|FRACTION[,…]|eprocess|paper-sweep", help="How the number of guesses is chosen.")
-    ] = "grid",
+    guesses: Guesses = "grid",
     attack: Annotated[
         choices.AttackName, typer.Option(help="How the attacker scores a label.")
     ] = choices.AttackName.log_ratio,
@@ -84,19 +91,17 @@ def audit(
         float | None,
         typer.Option(help="The score's weight t on 1 − M'(x)[y].  [default: 2 for paper, 0 for log-ratio]"),
     ] = None,
-    games: Annotated[int, typer.Option(help="How often the game is played.")] = 100,
+    games: Games = 100,
     canaries: Annotated[
         int | None, typer.Option(help="Audit this many rows, drawn by a hash of their key.  [default: all]")
     ] = None,
     tau: Tau = 0.0,
     tau_form: Form = choices.TauForm.auto,
-    seed: Annotated[int, typer.Option(help="Seed of the game's coins.")] = 0,
+    seed: Seed = 0,
     json: Json = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the whole report as one page.")] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the main figure: PNG, SVG or PDF.")] = None,
-    fail_above: Annotated[
-        float | None, typer.Option(metavar="EPS", help="Exit with status 1 if the bound is above this.")
-    ] = None,
+    html: Html = None,
+    plot: Plot = None,
+    fail_above: FailAbove = None,
     engine: Annotated[choices.EngineName, typer.Option(help="Where games are played.")] = choices.EngineName.local,
     ray_address: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="A running Ray cluster.  [default: one started here]")
@@ -112,23 +117,12 @@ def audit(
     """A lower bound on ε from logs of labels, target predictions and reference predictions."""
     from bystander import audit as run
     from bystander.engines.checkpoint import check
-    from bystander.report import files
-    from bystander.report.plot import SUFFIXES
 
-    selection = choices.guesses(guesses)
-    if fail_above is not None and not selection.valid:
-        raise InputError(f"--fail-above is {fail_above:g}: it needs a valid bound, and --guesses {guesses} gives none")
-    outputs = (html, plot, None if json in (None, "-") else Path(str(json)))
-    for path in (*outputs, checkpoint):
-        if path is not None:
-            files.check(path)
+    selection, outputs = choices.guesses(guesses), Outputs(json, html, plot, fail_above)
+    outputs.check(selection, [*data, reference_data, control], checkpoint)
     if checkpoint is not None:
-        if checkpoint.resolve() in [path.resolve() for path in outputs if path is not None]:
-            raise InputError(f"--checkpoint is {checkpoint}, an output: give it a file of its own")
         check(checkpoint)
-    if plot is not None and plot.suffix.lower() not in SUFFIXES:
-        raise InputError(f"--plot is {plot}: give a file that ends in one of {', '.join(SUFFIXES)}")
-    with _going_on(checkpoint), _progress() as progress:
+    with _going_on(checkpoint), progress() as tell:
         result = run(
             list(data),
             labels=label,
@@ -150,20 +144,75 @@ def audit(
             exact=exact,
             engine=choices.engine(engine, ray_address, checkpoint),
             stream_above=stream_above,
-            progress=progress,
+            progress=tell,
         )
-    result = replace(result, command=shlex.join(["bystander", *sys.argv[1:]]))
-    if html is not None:
-        files.write(html, result.to_html())
-    if plot is not None:
-        from bystander.report import save
-
-        save(result, plot)
-    _say(result, json)
+    kept = outputs.write(result)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
-    if fail_above is not None and result.epsilon > fail_above:
-        _stderr(f"bystander: ε ≥ {result.epsilon:.4f} is above --fail-above {fail_above:g}")
+    if not kept:
+        raise typer.Exit(1)
+
+
+@app.command()
+def scores(
+    data: Annotated[
+        list[str], typer.Argument(metavar="DATA...", help="Parquet, CSV or Arrow: files, folders, globs, URLs.")
+    ],
+    score: Annotated[str, typer.Option(help="Column of scores, higher where a row looks trained on.")],
+    member: Annotated[
+        str | None, typer.Option(help="Column of bits: 1 for rows of the training set, 0 for others.")
+    ] = None,
+    others: Annotated[
+        str | None, typer.Option(metavar="DATA", help="The others' scores, instead of --member: DATA are the members.")
+    ] = None,
+    id: Annotated[str | None, typer.Option(help="Column that names each row.")] = None,
+    control: Annotated[
+        str | None, typer.Option(metavar="DATA", help="More rows that were not trained on: the negative control.")
+    ] = None,
+    coins: Annotated[
+        choices.CoinsName, typer.Option(help="paired: tossed by the audit. given: tossed before training.")
+    ] = choices.CoinsName.paired,
+    guess: Annotated[
+        str,
+        typer.Option(metavar="both[:UPPER]|above:SCORE|centre:SCORE", help="Which scores are guessed, and how."),
+    ] = "both",
+    attack: Annotated[str, typer.Option(help="What the report calls the scores.")] = "scores given",
+    family: Family = None,
+    delta: Delta = 1e-5,
+    confidence: Confidence = 0.95,
+    guesses: Guesses = "grid",
+    games: Games = 100,
+    tau: Annotated[float, typer.Option(help="Total variation by which others may differ from members.")] = 0.0,
+    tau_form: Form = choices.TauForm.auto,
+    seed: Seed = 0,
+    json: Json = None,
+    html: Html = None,
+    plot: Plot = None,
+    fail_above: FailAbove = None,
+) -> None:
+    """A lower bound on ε from membership scores: a game that someone else played."""
+    from bystander import scores as run
+
+    selection, outputs = choices.guesses(guesses), Outputs(json, html, plot, fail_above)
+    outputs.check(selection, [*data, others, control])
+    result = run(
+        list(data),
+        score=score,
+        member=member,
+        id=id,
+        others=others,
+        control=control,
+        coins=choices.coins(coins),
+        guess=choices.guess(guess),
+        attack=attack,
+        selection=selection,
+        family=None if family is None and guesses == "eprocess" else choices.family(family, delta, 2),
+        confidence=confidence,
+        tau=choices.shift(tau, tau_form),
+        games=games,
+        seed=seed,
+    )
+    if not outputs.write(result):
         raise typer.Exit(1)
 
 
@@ -186,7 +235,7 @@ def bound(
 
     if json not in (None, "-"):
         files.check(Path(str(json)))
-    _say(
+    say(
         run(
             canaries=canaries,
             guesses=guesses,
@@ -207,47 +256,8 @@ def demo(
     """Make a small problem, train a target that memorises and one that is label-private, and audit both."""
     from bystander.demo import run
 
-    with _progress() as progress:
-        run(out, progress)
-
-
-def _say(result: Any, json: str | None) -> None:
-    """The table on standard output, unless the JSON goes there."""
-    from rich.console import Console
-
-    from bystander import Result
-    from bystander.report import dumps, files, render, render_bound
-
-    if json == "-":
-        sys.stdout.write(dumps(result))
-        return
-    if json is not None:
-        files.write(Path(json), dumps(result))
-    Console().print(render(result) if isinstance(result, Result) else render_bound(result))
-
-
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """Bars on standard error, silent where it is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    bars = Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(),
-        console=Console(stderr=True), transient=True,
-    )  # fmt: skip
-    tasks: dict[str, Any] = {}
-    with bars:
-
-        def tell(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total or None)
-            bars.advance(tasks[what], done)
-
-        yield tell
+    with progress() as tell:
+        run(out, tell)
 
 
 class _Interrupted(Exception):  # noqa: N818
@@ -262,10 +272,6 @@ def _going_on(checkpoint: Path | None) -> Iterator[None]:
         if checkpoint is None or not checkpoint.exists():
             raise
         raise _Interrupted(f"interrupted; the same command goes on from {checkpoint}") from None
-
-
-def _stderr(line: str) -> None:
-    sys.stderr.write(line.replace("\n", " ") + "\n")
 
 
 @app.callback(invoke_without_command=True)
@@ -292,18 +298,18 @@ def main() -> None:
         sys.stdout.flush()
         status = left
     except (InputError, _Interrupted) as error:
-        _stderr(f"bystander: {error}")
+        stderr(f"bystander: {error}")
     except _Usage as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             error.show()
         else:
             context = getattr(error, "ctx", None)
             hint = f" (see: {context.command_path} --help)" if context is not None else ""
-            _stderr(f"bystander: {error.format_message()}{hint}")
+            stderr(f"bystander: {error.format_message()}{hint}")
     except (KeyboardInterrupt, typer.Abort):
-        _stderr("bystander: interrupted; no output was written")
+        stderr("bystander: interrupted; no output was written")
     except MemoryError:
-        _stderr("bystander: not enough memory: play fewer --games, or audit fewer rows with --canaries")
+        stderr("bystander: not enough memory: play fewer --games, or audit fewer rows with --canaries")
     except BrokenPipeError:  # the reader of our output has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0

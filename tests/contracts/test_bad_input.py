@@ -140,6 +140,18 @@ def test_outputs_that_cannot_be_written_are_refused_before_the_work(logs, tmp_pa
     assert [p.name for p in tmp_path.iterdir()] == ["logs.parquet"]
 
 
+def test_outputs_do_not_replace_each_other_or_what_is_read(logs, tmp_path):
+    out, svg = tmp_path / "out.html", tmp_path / "out.svg"
+    assert "--json is" in refused(*audit(logs, "--html", out, "--json", tmp_path / "." / "out.html"))
+    assert "and so is --plot" in refused(*audit(logs, "--plot", svg, "--json", svg))
+    (tmp_path / "link.json").symlink_to(logs)
+    (tmp_path / "held.csv").write_text("y,p,q\n0,0.5,0.5\n")
+    for option, place in (("--html", logs), ("--json", tmp_path / "link.json"), ("--html", tmp_path / "held.csv")):
+        line = refused(*audit(logs, option, place, "--control", tmp_path / "*.csv"))
+        assert f"{option} is {place}, which is read" in line
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["held.csv", "link.json", "logs.parquet"]
+
+
 @pytest.mark.parametrize("option", ["--json", "--html", "--plot"])
 def test_outputs_that_fail_to_be_written_after_all_are_one_line(logs, option):
     """Root may write anywhere, so /proc passes the check and refuses the file."""
@@ -178,6 +190,9 @@ def test_a_picture_of_an_unknown_kind_is_refused_and_nothing_is_written(logs, tm
         (("--attack", "learned", "--power", "1"), "--power is 1"),
         (("--attack", "learned"), "too few"),
         (("--attack", "paper", "--power", "-1"), "t is -1"),
+        (("--power", "inf"), "t is inf"),
+        (("--fail-above", "nan"), "--fail-above is nan"),
+        (("--fail-above", "-1"), "--fail-above is -1"),
         (("--family", "nope"), "'--family'"),
         (("--control", "nowhere.csv"), "nowhere.csv"),
         (("--group", "id"), "--group needs --id"),
