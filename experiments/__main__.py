@@ -1,4 +1,4 @@
-"""python -m experiments list | run NAME [--profile small|paper] [--fresh] | draw NAME."""
+"""python -m experiments list | run NAME [--profile small|paper] [--fresh] [--into DIR] | draw NAME."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ def show(experiments: dict[str, Experiment]) -> None:
             print(f"{'':11s}--profile {profile}: {cost}")
 
 
-def draw(name: str) -> None:
-    """Figures and tables from the records alone; tables go to their marks in docs/results*.md."""
+def draw(name: str, root: Path = HERE) -> None:
+    """Figures and tables from the records alone; the committed ones also fill docs/results*.md."""
     module = import_module(f"experiments.{name}.draw")
-    for path in sorted((HERE / name / "records").glob(f"{name}-*.json")):
+    for path in sorted((root / name / "records").glob(f"{name}-*.json")):
         profile = path.stem.removeprefix(f"{name}-")
-        record = Record.load(name, profile)
+        record = Record.load(name, profile, root)
         if record is None:
             continue
         for key, figure in module.figures(record).items():
-            target = HERE / name / "figures" / f"{key}-{profile}.png"
+            target = root / name / "figures" / f"{key}-{profile}.png"
             target.parent.mkdir(exist_ok=True)
             _save(figure, target)
-            print(target.relative_to(HERE.parent))
+            print(target.relative_to(root.parent))
         for key, table in module.tables(record).items():
             print(f"\n{key}-{profile}\n{table}")
-            _fill(f"{key}-{profile}", table)
+            if root == HERE:
+                _fill(f"{key}-{profile}", table)
 
 
 def _save(figure: Any, path: Path) -> None:
@@ -64,7 +65,7 @@ def _fill(mark: str, table: str) -> None:
             path.write_text(filled)
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Parse and do."""
     experiments = every()
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
@@ -74,8 +75,11 @@ def main() -> int:
     run.add_argument("name", choices=experiments)
     run.add_argument("--profile", default="small")
     run.add_argument("--fresh", action="store_true", help="do not resume")
+    run.add_argument(
+        "--into", type=Path, default=HERE, help="folder for record and figures; the pages stay as they are"
+    )
     verbs.add_parser("draw", help="draw from the records alone").add_argument("name", choices=experiments)
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     if args.verb == "list":
         show(experiments)
         return 0
@@ -84,11 +88,11 @@ def main() -> int:
         if args.profile not in experiment.profiles:
             parser.error(f"{args.name} has no profile {args.profile}; it has {', '.join(experiment.profiles)}")
         settings = experiment.profiles[args.profile]
-        record = Record.open(args.name, args.profile, settings, fresh=args.fresh)
+        record = Record.open(args.name, args.profile, settings, fresh=args.fresh, root=args.into.resolve())
         experiment.run(record)
         record.write()
         print(f"{args.name} --profile {args.profile}: {record.seconds:,.0f} s", file=sys.stderr)
-    draw(args.name)
+    draw(args.name, args.into.resolve() if args.verb == "run" else HERE)
     return 0
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-_PACKAGES = ("bystander", "numpy", "numba", "scipy", "scikit-learn", "pyarrow")
+_PACKAGES = ("bystander", "numpy", "numba", "scipy", "scikit-learn", "pyarrow", "catboost", "torch")
 
 
 @dataclass(slots=True)
@@ -30,19 +30,21 @@ class Record:
     body: dict[str, Any]
 
     @classmethod
-    def load(cls, name: str, profile: str) -> Record | None:
+    def load(cls, name: str, profile: str, root: Path = HERE) -> Record | None:
         """The record as it is, or none."""
-        path = where(name, profile)
+        path = where(name, profile, root)
         return cls(path, json.loads(path.read_text())) if path.exists() else None
 
     @classmethod
-    def open(cls, name: str, profile: str, settings: Mapping[str, Any], *, fresh: bool = False) -> Record:
+    def open(
+        cls, name: str, profile: str, settings: Mapping[str, Any], *, fresh: bool = False, root: Path = HERE
+    ) -> Record:
         """Resume the record; start over if the settings are no longer the same."""
         wanted = json.loads(json.dumps(settings))
-        record = None if fresh else cls.load(name, profile)
+        record = None if fresh else cls.load(name, profile, root)
         if record is None or record.body["settings"] != wanted:
             body = {"experiment": name, "profile": profile, "settings": wanted, "runs": [], "cells": {}}
-            record = cls(where(name, profile), body)
+            record = cls(where(name, profile, root), body)
         record.body["runs"].append(_circumstances())
         return record
 
@@ -85,9 +87,9 @@ class Record:
         os.replace(scratch, self.path)
 
 
-def where(name: str, profile: str) -> Path:
+def where(name: str, profile: str, root: Path = HERE) -> Path:
     """The file of a record."""
-    return HERE / name / "records" / f"{name}-{profile}.json"
+    return root / name / "records" / f"{name}-{profile}.json"
 
 
 def plain(value: Any) -> Any:
