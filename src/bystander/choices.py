@@ -7,6 +7,8 @@ from pathlib import Path
 
 from bystander import attacks, engines, selection, tradeoff
 from bystander._validate import InputError
+from bystander.games.guesses import Above, Centred, Guess, Tails
+from bystander.scores import Coins, Given, Paired
 
 
 class FamilyName(StrEnum):
@@ -34,6 +36,13 @@ class TauForm(StrEnum):
     auto = "auto"
     theorem = "theorem"
     two_sided = "two-sided"
+
+
+class CoinsName(StrEnum):
+    """Who tossed the coins of a membership game."""
+
+    paired = "paired"
+    given = "given"
 
 
 class EngineName(StrEnum):
@@ -116,3 +125,28 @@ def shift(tau: float, form: TauForm) -> float | tradeoff.Shift:
             return tradeoff.Shift(tau)
         case TauForm.two_sided:
             return tradeoff.TwoSidedShift(tau)
+
+
+def coins(name: CoinsName) -> Coins:
+    """Where the bits of a membership game come from."""
+    return Given() if name is CoinsName.given else Paired()
+
+
+def guess(text: str) -> Guess:
+    """How scores become guesses."""
+    name, colon, number = text.partition(":")
+    try:
+        match name, bool(colon):
+            case "both", False:
+                return Tails()
+            case "both", True:
+                return Tails(float(number))
+            case "above", True:
+                return Above(float(number))
+            case "centre", True:
+                return Centred(float(number))
+    except InputError:
+        raise
+    except ValueError:
+        raise InputError(f"--guess is {text!r}: give a number after the colon, as in {name}:0.5") from None
+    raise InputError(f"--guess is {text!r}: give both, both:UPPER, above:SCORE or centre:SCORE")

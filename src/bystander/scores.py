@@ -57,7 +57,7 @@ def scores(
     control: Any = None,
     coins: Coins | None = None,
     guess: Guess | None = None,
-    attack: str = "scores of another attack",
+    attack: str = "scores given",
     selection: Selection | None = None,
     combination: Quantile | None = None,
     family: Family | None = None,
@@ -139,7 +139,7 @@ def _paired(sides: Sides, guess: Guess, attack: str, games: int, seed: int, shif
             "random, and a coin tossed after training shows one of each pair.",
             "Every row was scored by one rule, which does not know whether the row is a member.",
         ),
-        stand_in="set of others",
+        stand_in="held-out set",
         believed=f"Members and others were drawn alike: without the target they {within}. Where they differ, the "
         "difference reads like memorisation.",
         notes=(
