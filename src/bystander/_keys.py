@@ -19,6 +19,7 @@ _FNV_START = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME = np.uint64(0x100000001B3)
 _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 _TEN = np.uint64(10)
+_ZERO, _MINUS_ZERO = np.uint64(0), np.uint64(2**63)  # the bits of 0.0 and of -0.0
 _INT64_MAX = np.uint64(2**63 - 1)
 _REST_BITS = np.uint64(52)
 _REST = np.uint64(2**52 - 1)
@@ -61,6 +62,23 @@ def _mix_rows(values: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
         h = (h ^ (h >> _S30)) * _MIX_1
         h = (h ^ (h >> _S27)) * _MIX_2
         out[i] = h ^ (h >> _S31)
+
+
+def _hash_contents(
+    labels: NDArray[np.uint64], target: NDArray[np.uint64], reference: NDArray[np.uint64], out: NDArray[np.uint64]
+) -> None:
+    for i in range(out.size):
+        h = labels[i] + _GOLDEN
+        h = (h ^ (h >> _S30)) * _MIX_1
+        h = (h ^ (h >> _S27)) * _MIX_2
+        h ^= h >> _S31
+        for k in range(target.shape[1] + reference.shape[1]):
+            bits = target[i, k] if k < target.shape[1] else reference[i, k - target.shape[1]]
+            h = (h ^ (bits if bits != _MINUS_ZERO else _ZERO)) + _GOLDEN
+            h = (h ^ (h >> _S30)) * _MIX_1
+            h = (h ^ (h >> _S27)) * _MIX_2
+            h ^= h >> _S31
+        out[i] = h
 
 
 def _raise_registers(keys: NDArray[np.uint64], held: NDArray[np.uint64]) -> None:
@@ -144,15 +162,20 @@ def content_keys(
 
     `ties` orders equal rows (by their slice, say); nothing else tells them apart.
     """
-    h = mix64(labels.view(np.uint64) + _GOLDEN)
-    for block in (target, reference):
-        for k in range(block.shape[1]):
-            # Adding 0.0 makes -0.0 the same bits as 0.0.
-            h = mix64((h ^ (block[:, k] + 0.0).view(np.uint64)) + _GOLDEN)
-    return mix64(h + _GOLDEN * _occurrence(h, ties))
+    h = np.empty(labels.size, np.uint64)
+    blocks = (np.ascontiguousarray(block).view(np.uint64) for block in (target, reference))
+    _compiled(_hash_contents)(labels.view(np.uint64), *blocks, h)
+    occurrence = _occurrence(h, ties)
+    if occurrence is not None:
+        h += _GOLDEN * occurrence
+    return mix64(h)
 
 
-def _occurrence(h: NDArray[np.uint64], ties: NDArray[np.int32] | None) -> NDArray[np.uint64]:
+def _occurrence(h: NDArray[np.uint64], ties: NDArray[np.int32] | None) -> NDArray[np.uint64] | None:
+    """The number of equal rows before each; None where all differ."""
+    ranked = np.sort(h)
+    if not (ranked[1:] == ranked[:-1]).any():
+        return None
     order = np.argsort(h) if ties is None else np.lexsort((ties, h))
     ranked = h[order]
     first = np.ones(h.size, np.bool_)
