@@ -82,7 +82,13 @@ def square(upper: list[list[float]]) -> Vector:
 
 
 def draw(
-    rows: int, *, day: int = 0, seed: int = 0, rate: float = 0.03, drift: Drift | None = None, shape: Shape | None = None
+    rows: int,
+    *,
+    day: int = 0,
+    seed: int = 0,
+    rate: float = 0.03,
+    drift: Drift | None = None,
+    shape: Shape | None = None,
 ) -> Clicks:
     """The first `rows` rows of this day; more rows of it begin with the same ones in blocks of 50,000."""
     held, moved = shape or Shape.load(), drift or Drift()

@@ -1,0 +1,1 @@
+"""Placeholder until the run below."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,20 +18,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from bystander import datasets
 from experiments import _data
 from experiments._clicks import CATEGORIES, COLUMNS, NUMBERS, SHAPE, Shape, _power_law, draw, square
 
 _TOP, _BINS, _KNOTS = 8, 5, 17
 _SMOOTH = 20.0  # rows at the base rate added to every rate
-
-
-def read(path: Path) -> pd.DataFrame:
-    """Real rows: label, numbers with NaN, categories with the empty string for missing."""
-    types = dict.fromkeys(CATEGORIES, str)
-    table = pd.read_csv(path, sep="\t", header=None, names=["label", *COLUMNS], dtype=types)
-    for name in CATEGORIES:
-        table[name] = table[name].fillna("").astype("category")
-    return table
 
 
 def statistics(table: pd.DataFrame) -> dict[str, Any]:
@@ -140,8 +131,8 @@ def skill(frame: pd.DataFrame, y: NDArray[np.int64], folds: int = 5) -> float:
 
 def main() -> None:
     """Measure, scale, write."""
-    path = Path(sys.argv[1]) if len(sys.argv) > 1 else _data._find("criteo_8000.tsv.gz", "rows in Kaggle's format")
-    table = read(path)
+    name = "criteo_8000.tsv.gz"
+    table = datasets.criteo.load(sys.argv[1] if len(sys.argv) > 1 else _data.folder(name) / name)
     body = statistics(table)
     real = skill(table[list(COLUMNS)], table["label"].to_numpy())
     print(f"AUC on the real rows {real:.4f}", file=sys.stderr)
