@@ -43,6 +43,20 @@ def labels(where: Where, column: str, values: Any, classes: int) -> NDArray[np.i
     return numbers.astype(np.int64)
 
 
+def bits(where: Where, column: str, values: Any) -> NDArray[np.bool_]:
+    """Zeros and ones, or false and true."""
+    import pyarrow as pa
+
+    advice = "give 1 for a row of the training set and 0 for another"
+    values = _flat(where, column, values, advice)
+    numbers = _numbers(where, column, values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values, advice)
+    good = (numbers == 0) | (numbers == 1)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise where.at(column, row, numbers[row].item(), advice)
+    return numbers.astype(bool)
+
+
 def scores(where: Where, column: str, values: Any) -> NDArray[np.float64]:
     """Finite numbers."""
     advice = "give a finite number, higher where the row looks trained on"

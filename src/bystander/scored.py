@@ -107,7 +107,7 @@ def _read(table: Source, score: str, member: str | None, id: str | None) -> _Par
     return _Part(
         where,
         _columns.scores(where, score, held[score]),
-        None if member is None else _columns.labels(where, member, held[member], 2).astype(bool),
+        None if member is None else _columns.bits(where, member, held[member]),
         None if id is None else _columns.identity(where, id, held[id]),
     )
 
