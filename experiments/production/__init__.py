@@ -8,7 +8,8 @@ checkpoint   the checkpoint before, as the paper has it: it has not seen this st
 calibrated   the same, with its probabilities scaled on the rows set aside (vector scaling)
 twin         the checkpoint before, trained on on the rows set aside as the target was on the members
 
-The date is no feature. What a step costs stands beside: training, predicting for the logs, the audit with its control.
+The date is no feature. Of the learning rates .02, .05, .1 and .2, .05 is the largest whose checkpoints stay within 5 % of
+a constant's log-loss on the next week. What a step costs stands beside: training, predicting for the logs, the audit with its control.
 """
 
 from __future__ import annotations
@@ -25,9 +26,8 @@ from numpy.typing import NDArray
 
 from bystander import audit
 from bystander.calibration import VectorScaling, constant_loss
-from bystander.datasets import flights
 from experiments import _audits as audits
-from experiments._data import CACHE
+from experiments._data import CACHE, flights
 from experiments._record import Record
 from experiments._spec import Experiment
 
@@ -36,8 +36,8 @@ _COMMON = {
     "stand_in": "flights (real, in time order) for a production model's log", "seed": 0, "games": 100,
     "delta": audits.DELTA, "confidence": 1 - audits.LEVEL, "label": "arr_delay > 15", "first_days": 28,
     "parts": {"members": 0.5, "control": 0.25, "aside": 0.25},
-    "first": {"iterations": 60, "learning_rate": 0.2, "depth": 8},
-    "step": {"iterations": 15, "learning_rate": 0.2, "depth": 8},
+    "first": {"iterations": 60, "learning_rate": 0.1, "depth": 6},
+    "step": {"iterations": 15, "learning_rate": 0.05, "depth": 6},
 }  # fmt: skip
 PROFILES = {
     "small": {**_COMMON, "days": 7, "steps": 48},
@@ -53,7 +53,7 @@ def run(record: Record) -> None:
     if not record.cells:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
-    table = flights.load(CACHE)
+    table = flights()
     labels = (table["arr_delay"] > 15).to_numpy(np.int64)
     date = pd.to_datetime(table[["month", "day"]].assign(year=2013))
     since = (date - date.iloc[0]).dt.days.to_numpy()
