@@ -225,3 +225,83 @@ def response_accuracy(epsilon, fraction):
     strong = 0.25 + q / 2
     first = min(fraction, strong)
     return (first * 0.5 / (0.5 + q) + (fraction - first) * p / (p + 0.5)) / fraction
+
+
+# ---------------------------------------------------------------- membership
+
+MEMBER, OTHER = 0x8CB92BA72F3D8DD7, 0x2545F4914F6CDD1D
+
+
+def pairs(members, others, seed):
+    """((score, tie) of a member, (score, tie) of an other, key of the pair), from (score, key) of both kinds."""
+    placed = []
+    for rows, salt in ((members, MEMBER), (others, OTHER)):
+        hashed = [(mix((mix(key ^ mix(seed)) + salt) & MASK), score, key) for score, key in rows]
+        placed.append(sorted(hashed, key=lambda row: row[0]))
+    return [
+        ((a, mix(here ^ TIE)), (b, mix(there ^ TIE)), mix(mix((mine + MEMBER) & MASK) ^ ((its + OTHER) & MASK)))
+        for (here, a, mine), (there, b, its) in zip(*placed, strict=False)
+    ]
+
+
+def shown(paired, game_key):
+    """(score, member?) of every pair's shown row, the highest score first, ties by their hash."""
+    rows = []
+    for member, other, key in paired:
+        b = mix((key + game_key) & MASK) & 1
+        rows.append((*(other if b else member), not b))
+    return [(score, member) for score, _, member in sorted(rows, key=lambda row: (-row[0], row[1]))]
+
+
+def tossed(members, others, seed):
+    """(score, member?) of all rows, where coins were given: the highest score first, ties by their hash."""
+    rows = [
+        (score, mix((mix(key ^ mix(seed)) + salt) & MASK), salt == MEMBER)
+        for kind, salt in ((members, MEMBER), (others, OTHER))
+        for score, key in kind
+    ]
+    return [(score, member) for score, _, member in sorted(rows, key=lambda row: (-row[0], row[1]))]
+
+
+def tails(rows, cut, upper=0.5):
+    """Right guesses: "member" for the top of `cut`, "other" for the bottom."""
+    top = math.ceil(upper * cut - 1e-9)
+    return sum(member for _, member in rows[:top]) + sum(not member for _, member in rows[len(rows) - (cut - top) :])
+
+
+def above(rows, cut, threshold):
+    """Right guesses: "member" for the first `cut`, those of at least the threshold alone."""
+    return sum(member for score, member in rows[:cut] if score >= threshold)
+
+
+def rmia(target, reference, population, population_reference, a, gamma):
+    """The share of population rows z with r(x) > γ·r(z), from the whole n × m matrix."""
+
+    def relative(p, q):
+        return p / ((1 + a) / 2 * np.asarray(q).reshape(len(p), -1).mean(axis=1) + (1 - a) / 2)
+
+    matrix = relative(target, reference)[:, None] > gamma * relative(population, population_reference)[None, :]
+    return matrix.mean(axis=1)
+
+
+def calibrated(target, reference):
+    """The reference's loss less the target's, row by row."""
+    return [-math.log(q) + math.log(p) for p, q in zip(target, reference, strict=True)]
+
+
+def lira_online(target, references, trained):
+    """log N(φ; in) − log N(φ; out) of every row, its own means and deviations."""
+    found = []
+    for p, row, seen in zip(target, references, trained, strict=True):
+        phi, kinds = math.log(p / (1 - p)), np.log(row / (1 - row))
+        laws = [stats.norm(kinds[mask].mean(), kinds[mask].std(ddof=1)) for mask in (seen, ~seen)]
+        found.append(laws[0].logpdf(phi) - laws[1].logpdf(phi))
+    return found
+
+
+def lira_offline(target, references):
+    """How many standard deviations φ lies above the references' mean, the deviation shared by all rows."""
+    phi = np.log(references / (1 - references))
+    centred = phi - phi.mean(axis=1, keepdims=True)
+    shared = math.sqrt((centred**2).sum() / (phi.size - len(phi)))
+    return [(math.log(p / (1 - p)) - row.mean()) / shared for p, row in zip(target, phi, strict=True)]

@@ -27,15 +27,17 @@ def at_label(probabilities: ArrayLike, labels: ArrayLike, *, temperature: float 
     ([0.5, 0.6], [0.9, 0.8])
     """
     temperature = inside("temperature", temperature, 0, np.inf)
-    p = np.asarray(probabilities, dtype=np.float64)
-    p = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+    given = _numbers("probabilities", probabilities, "give numbers from 0 to 1")
+    _within("probabilities", given, "give numbers from 0 to 1")
+    p = np.column_stack([1 - given, given]) if given.ndim == 1 else given
     if p.ndim != 2 or not p.size:
         raise InputError(f"probabilities have shape {p.shape}: give (rows,) of label 1, or (rows, classes)")
-    if not ((p >= 0) & (p <= 1)).all():
-        raise InputError(f"probabilities hold {_odd(p, (p >= 0) & (p <= 1))}: give numbers from 0 to 1")
-    y = np.asarray(labels)
-    if y.shape != (len(p),) or not ((y >= 0) & (y < p.shape[1]) & (y == np.floor(y))).all():
-        raise InputError(f"labels have shape {y.shape}: give one whole number 0…{p.shape[1] - 1} for {len(p):,} rows")
+    y = _numbers("labels", labels, f"give whole numbers 0…{p.shape[1] - 1}")
+    if y.shape != (len(p),):
+        raise InputError(f"labels have shape {y.shape}: give one for each of {len(p):,} rows")
+    good = (y >= 0) & (y < p.shape[1]) & (y == np.floor(y))
+    if not good.all():
+        raise InputError(f"labels hold {y[~good][0]:g}: give whole numbers 0…{p.shape[1] - 1}")
     if temperature != 1:
         z = np.log(np.maximum(p, _TINY)) / temperature
         p = np.exp(z - z.max(axis=1, keepdims=True))
@@ -105,10 +107,13 @@ def lira_scores(
     if trained is None:
         mean, deviation = _gaussian(others, np.ones_like(others, dtype=bool), one, "out")
         return np.asarray((phi - mean) / deviation)
-    seen = np.asarray(trained)
-    if seen.shape != others.shape or not np.isin(seen, (0, 1)).all():
-        raise InputError(f"trained has shape {seen.shape}: give true or false for each of {others.shape}")
-    seen = seen.astype(bool)
+    advice = "give true or false for each row and model"
+    bits = _numbers("trained", trained, advice)
+    if bits.shape != others.shape:
+        raise InputError(f"trained has shape {bits.shape}: give {others.shape}, as the references have")
+    if not np.isin(bits, (0, 1)).all():
+        raise InputError(f"trained holds {bits[~np.isin(bits, (0, 1))][0]:g}: {advice}")
+    seen = bits.astype(bool)
     (inside_mean, inside_deviation), (outside_mean, outside_deviation) = (
         _gaussian(others, seen, one, "in"), _gaussian(others, ~seen, one, "out")
     )  # fmt: skip
@@ -152,20 +157,29 @@ def _log_density(x: Vector, mean: Vector, deviation: Vector) -> Vector:
 
 def _read(name: str, values: ArrayLike, models: bool = False) -> Vector:
     """Probabilities, one a row; or one a row and model."""
-    try:
-        p = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} holds what is no number: give probabilities from 0 to 1") from None
+    advice = "give probabilities from 0 to 1, not losses or logits"
+    p = _numbers(name, values, advice)
     if p.ndim not in ((1, 2) if models else (1,)) or not p.size:
         raise InputError(f"{name} has shape {p.shape}: give one probability a row, that of its label (see at_label)")
-    good = (p >= 0) & (p <= 1)
-    if not good.all():
-        raise InputError(f"{name} holds {_odd(p, good)}: give probabilities from 0 to 1, not losses or logits")
+    _within(name, p, advice)
     return p
 
 
-def _odd(values: Vector, good: NDArray[np.bool_]) -> str:
-    return str(values[~good][0])
+def _numbers(name: str, values: ArrayLike, advice: str) -> Vector:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} {_holds(name)} what is no number: {advice}") from None
+
+
+def _within(name: str, p: Vector, advice: str) -> None:
+    good = (p >= 0) & (p <= 1)  # NaN fails both
+    if not good.all():
+        raise InputError(f"{name} {_holds(name)} {p[~good][0]}: {advice}")
+
+
+def _holds(name: str) -> str:
+    return "hold" if name.endswith("s") else "holds"
 
 
 def _alike(p: Vector, q: Vector) -> None:

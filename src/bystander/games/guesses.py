@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bystander._validate import InputError, fraction
+from bystander._validate import fraction, inside
 
 Vector = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -71,7 +71,7 @@ class Centred:
     at: float = 0.0
 
     def __post_init__(self) -> None:
-        _finite("at", self.at)
+        inside("at", self.at, -math.inf, math.inf)
 
     @property
     def name(self) -> str:
@@ -98,7 +98,7 @@ class Above:
     threshold: float
 
     def __post_init__(self) -> None:
-        _finite("threshold", self.threshold)
+        inside("threshold", self.threshold, -math.inf, math.inf)
 
     @property
     def name(self) -> str:
@@ -120,8 +120,3 @@ def _cumulative(right: NDArray[np.bool_]) -> Counts:
     total = np.zeros(len(right) + 1, dtype=np.int64)
     np.cumsum(right, out=total[1:])
     return total
-
-
-def _finite(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
-        raise InputError(f"{name} is {value!r}: give a finite number")
