@@ -90,7 +90,7 @@ def scores(
     selection = Grid() if selection is None else selection
     family = (Pure() if isinstance(selection, EProcess) else ApproxDP()) if family is None else family
     if isinstance(family, RandomizedResponse):
-        raise InputError("family rr is for labels: use approx, pure, gaussian or laplace")
+        raise InputError("family rr is for labels: use approx, pure, gaussian, laplace or steinke")
     level, shift = 1 - fraction("confidence", confidence), as_shift(tau, _RECORDS)
     games, seed = whole("games", games, 1, 10_000), whole("seed", seed, 0)
     question = Question(family, shift, _RECORDS, level, combination or Quantile())
