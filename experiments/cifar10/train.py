@@ -95,7 +95,7 @@ def dry(settings: Settings, device: torch.device) -> None:
     for part in ("target", "trunk", "student", "supervised"):
         recipe = replace(plan.recipe(settings, part), epochs=1)
         size = recipe.batch * (plan.fixmatch(settings).ratio if part == "student" else 1)
-        steps = 10 if device.type == "cpu" else 40
+        steps = 3 if device.type == "cpu" else 40
         images = Images(torch.from_numpy(rng.integers(0, 256, (size * steps, 32, 32, 3), np.uint8)).to(device))
         labels = torch.from_numpy(rng.integers(0, CLASSES, len(images)))
         build = plan.network(settings)
