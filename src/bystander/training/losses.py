@@ -61,6 +61,18 @@ class ForwardLoss:
 
 
 @dataclass(frozen=True, slots=True)
+class MarginalLoss:
+    """−log Σ_y softmax(logits)_y·P(released | y): `targets` are (rows, classes) likelihoods, each row on its own scale.
+
+    With one channel for all rows it is `ForwardLoss`; it also takes channels that differ by row.
+    """
+
+    def __call__(self, logits: Tensor, targets: Tensor, epoch: int) -> Tensor:
+        """The mean over rows."""
+        return -(softmax(logits, 1) * targets).sum(1).clamp_min(1e-12).log().mean()
+
+
+@dataclass(frozen=True, slots=True)
 class AlibiLoss:
     """ALIBI's: soft cross-entropy with the posterior of the label given its release (Malek et al. 2021, Algorithm 1).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,14 +10,16 @@ import torch
 from numpy.typing import NDArray
 
 from bystander._validate import InputError, whole
+from bystander.mechanisms import Alibi, Release
 from bystander.training import batches
 from bystander.training.augment import Weak
+from bystander.training.base import Classifier
 from bystander.training.loop import Checkpoint, Progress, Recipe, initial, pick, predict, train
-from bystander.training.losses import CrossEntropy, Loss
+from bystander.training.losses import AlibiLoss, CrossEntropy, Loss, MarginalLoss
 from bystander.training.networks import Network, mlp
 
 
-class TorchClassifier:
+class TorchClassifier(Classifier):
     """Fit a `Network` on uint8 images (rows, height, width, 3), a table, or a sparse matrix.
 
     `fit(X, y)`: y is one label a row, or (rows, classes) targets: probabilities, or with `loss=AlibiLoss.of(…)` what
@@ -26,6 +27,8 @@ class TorchClassifier:
     file that an interrupted `fit` resumes from, with the same `seed`. Without `seed` the weights come from the
     operating system's entropy. The other settings are `Recipe`'s.
     """
+
+    soft = True
 
     def __init__(
         self,
@@ -80,9 +83,21 @@ class TorchClassifier:
 
     def fit(self, X: object, y: object) -> TorchClassifier:
         """Train from scratch, or from the checkpoint."""
+        return self._fit(X, y, CrossEntropy(self.smoothing) if self.loss is None else self.loss)
+
+    def fit_likelihood(self, X: object, likelihood: NDArray[np.float64]) -> TorchClassifier:
+        """Train through a channel: likelihood is P(released | label), (rows, classes), each row on its own scale."""
+        return self._fit(X, likelihood / likelihood.max(axis=1, keepdims=True), MarginalLoss())
+
+    def fit_alibi(self, X: object, release: Release, warmup: int = 0) -> TorchClassifier:
+        """Train on what ALIBI released; without a prior for the first `warmup` epochs."""
+        if not isinstance(release.mechanism, Alibi):
+            raise InputError(f"release is by {type(release.mechanism).__name__}: give one by Alibi")
+        return self._fit(X, release.output, AlibiLoss.of(release.mechanism, warmup=warmup))
+
+    def _fit(self, X: object, y: object, loss: Loss) -> TorchClassifier:
         device = pick(self.device)
         rows = batches.rows(X, device)
-        loss = CrossEntropy(self.smoothing) if self.loss is None else self.loss
         targets, self.classes_ = read_targets(y, self.classes, probabilities=isinstance(loss, CrossEntropy))
         network = mlp() if self.network is None else self.network
         if self.checkpoint is not None and self.seed is None:
@@ -116,23 +131,6 @@ class TorchClassifier:
         logs = predict(self.net_, rows, device=device, precision=self.precision, mirror=mirror).astype(np.float64)
         p = np.exp(logs)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
-
-    def predict(self, X: object) -> NDArray[Any]:
-        """The likeliest class of each row."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Its settings, as scikit-learn asks for them."""
-        names = list(inspect.signature(type(self).__init__).parameters)[1:]
-        return {name: getattr(self, name) for name in names}
-
-    def set_params(self, **params: Any) -> TorchClassifier:
-        """Change settings."""
-        for name, value in params.items():
-            if name not in self.get_params():
-                raise InputError(f"{name} is no setting of TorchClassifier: give one of {', '.join(self.get_params())}")
-            setattr(self, name, value)
-        return self
 
 
 def read_targets(y: object, classes: int | None, *, probabilities: bool) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -1,0 +1,217 @@
+"""`LabelDPClassifier`: any learner, on what a mechanism releases of the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bystander._validate import InputError, whole
+from bystander.mechanisms import Alibi, ConfidentGnmax, MultiStage, Pate, RandomizedResponse, Release, RRWithPrior
+from bystander.mechanisms.base import Labels, Matrix, Prior, read_labels
+from bystander.training.base import Classifier, Learner, aligned, fit_soft, fresh, number, rows, seeds, take
+from bystander.training.corrections import Correction, HeldOut, Inverse, NoCorrection, base_rate, corrected
+from bystander.training.priors import Drawn, Given, Source, source
+from bystander.training.privacy import Privacy, named, warn
+
+SOFTENED = 0.05
+"""How much of a row's prior is the base rate when a prediction leans on it: a prior may say 0, a correction not."""
+
+
+class LabelDPClassifier(Classifier):
+    """Fit `base` on a release of the labels, drawn once, and take the noise out of its predictions.
+
+    `mechanism`: RandomizedResponse, RRWithPrior, Alibi, or None for no privacy (ε = ∞). `prior` (a `ModelPrior`,
+    `ClusterPrior`, `DomainPrior`, or probabilities) is RRWithPrior's; without one it is plain randomized response.
+    `correction` is `Inverse()` unless given. ALIBI trains a `TorchClassifier` by its own loss, any other learner on
+    the posterior as soft labels. `classes` is never counted from the labels.
+
+    After `fit`: `release_` (all that training saw of the labels), `privacy_`, `model_`, and `base_rate_`, which comes
+    from the release.
+    Without `seed` the noise comes from the operating system's entropy. Whoever knows the seed can take the noise away.
+    """
+
+    def __init__(
+        self,
+        base: Learner,
+        mechanism: RandomizedResponse | RRWithPrior | Alibi | None,
+        *,
+        classes: int,
+        correction: Correction | None = None,
+        prior: Source | Prior | ArrayLike | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.base = base
+        self.mechanism = mechanism
+        self.classes = classes
+        self.correction = correction
+        self.prior = prior
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any, **given: Any) -> LabelDPClassifier:
+        """Release y once, then train. What else is given goes to the base's `fit`, with a warning of an `eval_set`."""
+        checked(self.mechanism, self.classes)
+        if given.get("eval_set") is not None and self.mechanism is not None:
+            warn("eval_set goes to the learner with its labels as they are: use rows whose labels need no privacy")
+        noise, prior_seed, own, split = seeds(self.seed, 4)
+        self.classes_ = np.arange(whole("classes", self.classes, 2, 1_000_000))
+        self.model_ = fresh(self.base, number(own), self.classes)
+        self.release_: Release | None = None
+        self.correction_: Correction = NoCorrection()
+        if self.mechanism is None:
+            labels = read_labels(y, self.classes)
+            same_rows(labels, X)
+            self.privacy_ = Privacy()
+            self.base_rate_ = (np.bincount(labels, minlength=self.classes) + 1) / (len(labels) + self.classes)
+            self.model_.fit(X, labels, **given)
+            return self
+        self.drawn_ = self._prior(X, y, np.random.default_rng(prior_seed))
+        held = None if self.drawn_ is None else self.drawn_.prior
+        self.release_ = self.mechanism.randomize(y, held, rng=np.random.default_rng(noise))
+        same_rows(self.release_.output, X)
+        self.privacy_ = Privacy.of(self.release_, named(self.mechanism, self.release_))
+        likelihood = self.release_.posterior(np.full(self.classes, 1 / self.classes))
+        self.base_rate_ = base_rate(likelihood)
+        self._train(X, self.release_, likelihood, split, given)
+        return self
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """(rows, classes) probabilities of labels."""
+        if not hasattr(self, "privacy_"):
+            raise InputError("the classifier is not fitted: call fit(X, y) first")
+        p = aligned(self.model_, X, self.classes)
+        if isinstance(self.correction_, NoCorrection) or self.correction_.through:
+            return p
+        return corrected(self.correction_, p, *self._noise(X))
+
+    def _noise(self, X: Any) -> tuple[Matrix, NDArray[np.int64], Matrix]:
+        """The channels of these rows, which is whose, and what is believed of each row before it is predicted."""
+        prior = None if self.drawn_ is None else self.drawn_.at(X)
+        belief = self.base_rate_ if prior is None else softened(prior, self.base_rate_)
+        if self.soft_channel_ is not None:
+            return self.soft_channel_[None], np.zeros(rows(X), dtype=np.int64), belief
+        assert isinstance(self.mechanism, (RandomizedResponse, RRWithPrior))
+        return *channels(self.mechanism, prior, rows(X)), belief
+
+    def _prior(self, X: Any, y: Any, rng: np.random.Generator) -> Drawn | None:
+        found = source(self.prior)
+        if found is None:
+            return None
+        if isinstance(found, Given) and not isinstance(self.prior, Prior):
+            warn(
+                "prior is given as numbers: if they were counted on these labels, that is a release which nothing "
+                "accounts for; count them by DomainPrior, or give a Prior, which says what it cost"
+            )
+        return found.draw(X, y, self.classes, rng)
+
+    def _train(
+        self, X: Any, release: Release, likelihood: Matrix, split: np.random.SeedSequence, given: dict[str, Any]
+    ) -> None:
+        how = Inverse() if self.correction is None else self.correction
+        self.soft_channel_: Matrix | None = None
+        kept, aside = held_out(how, release.rows, split)
+        shown = X if len(aside) == 0 else take(X, kept)
+        if how.through:
+            if not hasattr(self.model_, "fit_likelihood"):
+                raise InputError(
+                    f"correction is Forward(): {type(self.model_).__name__} cannot train through a channel; give a "
+                    "TorchClassifier, a Boosted (two classes), or another correction"
+                )
+            self.model_.fit_likelihood(X, likelihood, **given)
+        elif not isinstance(self.mechanism, Alibi):
+            fit_released(self.model_, shown, release.output[kept], self.mechanism, **given)
+        elif hasattr(self.model_, "fit_alibi"):
+            self.model_.fit_alibi(X, release, **given)
+            return
+        elif self.drawn_ is not None:
+            fit_soft(self.model_, X, release.posterior())
+            return
+        else:
+            soft = release.posterior(self.base_rate_)
+            fit_soft(self.model_, shown, soft[kept])
+            self.soft_channel_ = soft.T @ soft / soft.sum(axis=0)[:, None]
+        self.correction_ = chosen(how, self.model_, take(X, aside), self._noise, likelihood[aside])
+
+
+def held_out(how: Correction, many: int, seed: np.random.SeedSequence) -> tuple[Labels, Labels]:
+    """The rows to fit on, and those that a correction is chosen on: none, unless it asks for some."""
+    share = how.share if isinstance(how, HeldOut) else 0.0
+    order = np.random.default_rng(seed).permutation(many)
+    aside = np.sort(order[: round(share * many)])
+    return np.setdiff1d(np.arange(many), aside), aside
+
+
+def chosen(
+    how: Correction,
+    model: Learner,
+    aside: Any,
+    noise: Callable[[Any], tuple[Matrix, Labels, Matrix]],
+    likelihood: Matrix,
+) -> Correction:
+    """The correction, its weight chosen on the rows that were held out, if any were."""
+    if not isinstance(how, HeldOut) or len(likelihood) == 0:
+        return how
+    return how.choose(aligned(model, aside, likelihood.shape[1]), *noise(aside), likelihood)
+
+
+def softened(prior: Matrix, rate: Matrix) -> Matrix:
+    """A prior that says 0 of no label."""
+    return (1 - SOFTENED) * prior + SOFTENED * rate
+
+
+def checked(mechanism: object, classes: int) -> None:
+    """The mechanism is one for this estimator and has as many classes."""
+    if isinstance(mechanism, (MultiStage, Pate, ConfidentGnmax)):
+        name = "MultiStageClassifier" if isinstance(mechanism, MultiStage) else "PateClassifier"
+        raise InputError(f"mechanism is {type(mechanism).__name__}: use {name}")
+    if mechanism is not None and not hasattr(mechanism, "randomize"):
+        raise InputError(f"mechanism is {mechanism!r}: give one of bystander.mechanisms, or None for no privacy")
+    same_classes(mechanism, classes)
+
+
+def same_classes(mechanism: Any, classes: int) -> None:
+    """The mechanism's number of classes is the estimator's."""
+    if mechanism is not None and mechanism.classes != classes:
+        raise InputError(f"classes is {classes}: the mechanism has {mechanism.classes}; give the same")
+
+
+def same_rows(released: NDArray[Any], X: Any) -> None:
+    """One label a row."""
+    if len(released) != rows(X):
+        raise InputError(f"y has {len(released)} rows: X has {rows(X)}; give one label a row")
+
+
+def fit_released(model: Any, X: Any, labels: Labels, mechanism: Any, **given: Any) -> None:
+    """Fit on released labels; an error that names ε where they are all the same."""
+    if (labels == labels[0]).all():
+        raise InputError(
+            f"epsilon is {mechanism.epsilon:g}: every released label is {labels[0]}, so there is nothing to learn; "
+            "give min_k=2, a larger epsilon or a weaker prior"
+        )
+    model.fit(X, labels, **given)
+
+
+def channels(
+    mechanism: RandomizedResponse | RRWithPrior, prior: Matrix | None, many: int
+) -> tuple[Matrix, NDArray[np.int64]]:
+    """The different channels among these rows, and which is each row's. RRWithPrior's depends on the top k alone."""
+    if prior is None or not isinstance(mechanism, RRWithPrior):
+        return mechanism.channel()[None], np.zeros(many, dtype=np.int64)
+    first, which = kinds(tops(mechanism, prior))
+    return mechanism.channel(prior[first]), which
+
+
+def tops(mechanism: RRWithPrior, prior: Matrix) -> NDArray[np.bool_]:
+    """(rows, K): the labels that each row may be released as."""
+    order = np.argsort(-prior, axis=1, kind="stable")
+    inside = np.zeros(prior.shape, dtype=bool)
+    np.put_along_axis(inside, order, np.arange(prior.shape[1]) < mechanism.sizes(prior)[:, None], axis=1)
+    return inside
+
+
+def kinds(marks: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first row of each kind, and each row's kind."""
+    _, first, which = np.unique(np.packbits(marks, axis=1), axis=0, return_index=True, return_inverse=True)
+    return first, which.ravel()

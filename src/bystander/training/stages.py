@@ -1,0 +1,116 @@
+"""Multi-stage training (LP-2ST, LP-MST; Ghazi et al. 2021): each stage's model is the prior of the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bystander._validate import InputError, whole
+from bystander.mechanisms import MultiStage
+from bystander.mechanisms.base import Matrix
+from bystander.mechanisms.multi_stage import Stage
+from bystander.training.base import Classifier, Learner, aligned, fresh, number, rows, seeds, take
+from bystander.training.corrections import Correction, Inverse, base_rate, corrected
+from bystander.training.estimators import (
+    chosen,
+    fit_released,
+    held_out,
+    kinds,
+    same_classes,
+    same_rows,
+    softened,
+    tops,
+)
+from bystander.training.privacy import Privacy, named, warn
+
+
+class MultiStageClassifier(Classifier):
+    """Fit a fresh `base` in each stage on all that was released so far; the last one predicts.
+
+    Each label is released once, in its own stage, so ε is paid once. A row that comes later may have been in any stage:
+    what the model is shown of it went through the stages' channels, mixed by their shares. `correction` (`Inverse()`
+    unless given) takes that mixture out. After `fit`: `release_`, `privacy_`, `models_` (one a stage), `base_rate_`.
+    """
+
+    def __init__(
+        self,
+        base: Learner,
+        mechanism: MultiStage,
+        *,
+        classes: int,
+        correction: Correction | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.base = base
+        self.mechanism = mechanism
+        self.classes = classes
+        self.correction = correction
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any, **given: Any) -> MultiStageClassifier:
+        """Release y stage by stage, training in between. What else is given goes to every `fit` of the base."""
+        if not isinstance(self.mechanism, MultiStage):
+            raise InputError(f"mechanism is {self.mechanism!r}: give a MultiStage, or use LabelDPClassifier")
+        same_classes(self.mechanism, self.classes)
+        how = Inverse() if self.correction is None else self.correction
+        if how.through:
+            raise InputError(
+                "correction is Forward(): the stages' channels differ; give Inverse(), Posterior() or HeldOut()"
+            )
+        if given.get("eval_set") is not None:
+            warn("eval_set goes to the learner with its labels as they are: use rows whose labels need no privacy")
+        noise, split, *own = seeds(self.seed, 2 + len(self.mechanism.shares))
+        self.classes_ = np.arange(whole("classes", self.classes, 2, 1_000_000))
+        self.models_: list[Any] = []
+
+        def predict(stage: Stage) -> Matrix:
+            """Train on what was released so far; predict the rows whose turn it is."""
+            model = fresh(self.base, number(own[len(self.models_)]), self.classes)
+            fit_released(model, take(X, stage.seen), stage.noisy, self.mechanism, **given)
+            self.models_.append(model)
+            return aligned(model, take(X, stage.rows), self.classes)
+
+        self.release_ = self.mechanism.randomize(y, predict, rng=np.random.default_rng(noise))
+        same_rows(self.release_.output, X)
+        self.privacy_ = Privacy.of(self.release_, named(self.mechanism, self.release_))
+        likelihood = self.release_.posterior(np.full(self.classes, 1 / self.classes))
+        self.base_rate_ = base_rate(likelihood)
+        kept, aside = held_out(how, self.release_.rows, split)
+        last = fresh(self.base, number(own[len(self.models_)]), self.classes)
+        fit_released(last, take(X, kept), self.release_.output[kept], self.mechanism, **given)
+        self.models_.append(last)
+        self.correction_ = chosen(how, last, take(X, aside), self._noise, likelihood[aside])
+        return self
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """(rows, classes) probabilities of labels."""
+        if not hasattr(self, "correction_"):
+            raise InputError("the classifier is not fitted: call fit(X, y) first")
+        return corrected(self.correction_, aligned(self.models_[-1], X, self.classes), *self._noise(X))
+
+    def _noise(self, X: Any) -> tuple[Matrix, NDArray[np.int64], Matrix]:
+        """Mixed channels, which is whose, and the last stage's prior as the belief."""
+        one, shares = self.mechanism.one_stage, self.mechanism.shares
+        priors = [
+            self.mechanism.sharpen(aligned(model, X, self.classes), rows(X), stage)
+            for stage, model in enumerate(self.models_[:-1], start=1)
+        ]
+        flat = one.channel()
+        if not priors:
+            return (
+                flat[None],
+                np.zeros(rows(X), dtype=np.int64),
+                np.broadcast_to(self.base_rate_, (rows(X), self.classes)),
+            )
+        first, which = kinds(np.concatenate([tops(one, prior) for prior in priors], axis=1))
+        later = [share * one.channel(prior[first]) for share, prior in zip(shares[1:], priors, strict=True)]
+        return (
+            np.sum([shares[0] * np.broadcast_to(flat, later[0].shape), *later], axis=0),
+            which,
+            self._belief(priors[-1]),
+        )
+
+    def _belief(self, prior: Matrix) -> Matrix:
+        return softened(prior, self.base_rate_)
