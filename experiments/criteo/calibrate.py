@@ -20,9 +20,9 @@ from scipy.special import ndtri
 
 from bystander import datasets
 from experiments import _data
-from experiments._clicks import CATEGORIES, COLUMNS, NUMBERS, SHAPE, Shape, _power_law, draw, square
+from experiments._clicks import CATEGORIES, COLUMNS, MEASURED, NUMBERS, SHAPE, Shape, _power_law, draw, square
 
-_TOP, _BINS, _KNOTS = 8, 5, 17
+_BINS, _KNOTS = 5, 17
 _SMOOTH = 20.0  # rows at the base rate added to every rate
 
 
@@ -68,7 +68,7 @@ def _number(column: pd.Series, y: NDArray[np.float64]) -> tuple[dict[str, Any], 
 def _category(column: pd.Series, y: NDArray[np.float64]) -> tuple[dict[str, Any], NDArray[np.float64]]:
     text, base, n = column.astype(str).to_numpy(), y.mean(), len(y)
     counts = pd.Series(text[text != ""]).value_counts()
-    top = counts.index[:_TOP].tolist()
+    top = counts.index[:MEASURED].tolist()
     rank = {"": -1} | {value: r for r, value in enumerate(counts.index)}
     order = np.array([rank[value] for value in text])
     rest = order >= len(top)
@@ -107,8 +107,8 @@ def _tail(counts: NDArray[np.int64], rows: int) -> tuple[float, int]:
     best, found = np.inf, (1.0, len(counts))
     for exponent in np.arange(0.0, 1.6, 0.1):
         for values in np.unique((len(counts) * np.geomspace(1, 3000, 45)).astype(int)):
-            many = np.bincount(_power_law(u, exponent, values))
-            seen = np.array([(many > 0).sum(), (many == 1).sum()], dtype=np.float64)
+            many = np.unique(_power_law(u, exponent, values), return_counts=True)[1]
+            seen = np.array([len(many), (many == 1).sum()], dtype=np.float64)
             miss = float(np.abs(np.log((seen + 1) / (wanted + 1))).sum())
             if miss < best:
                 best, found = miss, (round(float(exponent), 1), int(values))
@@ -137,8 +137,8 @@ def main() -> None:
     real = skill(table[list(COLUMNS)], table["label"].to_numpy())
     print(f"AUC on the real rows {real:.4f}", file=sys.stderr)
     tried = []
-    low, high = 0.1, 1.5
-    for _ in range(6):
+    low, high = 0.2, 0.8
+    for _ in range(5):
         scale = (low + high) / 2
         shape = Shape(body["columns"], square(body["correlation"]), scale)
         made = [draw(len(table), seed=seed, rate=body["rate"], shape=shape) for seed in (1, 2, 3)]

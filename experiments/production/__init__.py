@@ -8,8 +8,7 @@ checkpoint   the checkpoint before, as the paper has it: it has not seen this st
 calibrated   the same, with its probabilities scaled on the rows set aside (vector scaling)
 twin         the checkpoint before, trained on on the rows set aside as the target was on the members
 
-The date is no feature. Of the learning rates .02, .05, .1 and .2, .05 is the largest whose checkpoints stay within 5 % of
-a constant's log-loss on the next week. What a step costs stands beside: training, predicting for the logs, the audit with its control.
+The date is no feature. What a step costs stands beside: training, predicting for the logs, the audit with its control.
 """
 
 from __future__ import annotations
