@@ -16,9 +16,6 @@ from bystander.training.corrections import Correction, HeldOut, Inverse, NoCorre
 from bystander.training.priors import Drawn, Given, Source, source
 from bystander.training.privacy import Privacy, named, warn
 
-SOFTENED = 0.05
-"""How much of a row's prior is the base rate when a prediction leans on it: a prior may say 0, a correction not."""
-
 
 class LabelDPClassifier(Classifier):
     """Fit `base` on a release of the labels, drawn once, and take the noise out of its predictions.
@@ -74,6 +71,7 @@ class LabelDPClassifier(Classifier):
         self.privacy_ = Privacy.of(self.release_, named(self.mechanism, self.release_))
         likelihood = self.release_.posterior(np.full(self.classes, 1 / self.classes))
         self.base_rate_ = base_rate(likelihood)
+        self.trust_ = 0.0 if held is None else trust(held.probabilities, self.base_rate_, likelihood)
         self._train(X, self.release_, likelihood, split, given)
         return self
 
@@ -89,7 +87,7 @@ class LabelDPClassifier(Classifier):
     def _noise(self, X: Any) -> tuple[Matrix, NDArray[np.int64], Matrix]:
         """The channels of these rows, which is whose, and what is believed of each row before it is predicted."""
         prior = None if self.drawn_ is None else self.drawn_.at(X)
-        belief = self.base_rate_ if prior is None else softened(prior, self.base_rate_)
+        belief = self.base_rate_ if prior is None else mixture(prior, self.base_rate_, self.trust_)
         if self.soft_channel_ is not None:
             return self.soft_channel_[None], np.zeros(rows(X), dtype=np.int64), belief
         assert isinstance(self.mechanism, (RandomizedResponse, RRWithPrior))
@@ -156,9 +154,19 @@ def chosen(
     return how.choose(aligned(model, aside, likelihood.shape[1]), *noise(aside), likelihood)
 
 
-def softened(prior: Matrix, rate: Matrix) -> Matrix:
-    """A prior that says 0 of no label."""
-    return (1 - SOFTENED) * prior + SOFTENED * rate
+def trust(prior: Matrix, rate: Matrix, likelihood: Matrix) -> float:
+    """The share of the prior, at most .95, in the mixture with the base rate under which the release is likeliest.
+
+    A prior may say 0, which a correction must not; and noisy histograms of few rows say little.
+    """
+    shares = np.linspace(0, 0.95, 20)
+    one, other = (prior * likelihood).sum(axis=1), likelihood @ rate
+    return float(shares[int(np.argmax([np.log(share * one + (1 - share) * other).sum() for share in shares]))])
+
+
+def mixture(prior: Matrix, rate: Matrix, share: float) -> Matrix:
+    """What is believed of a row before it is predicted."""
+    return share * prior + (1 - share) * rate
 
 
 def checked(mechanism: object, classes: int) -> None:

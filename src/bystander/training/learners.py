@@ -123,12 +123,15 @@ class Boosted(Classifier):
         return given.astype(np.int64)
 
     def _columns(self, X: Any) -> Any:
-        """Missing categories are a category."""
-        names = categories(X)
-        if not names or not X[names].isna().any().any():
-            return X
-        filled = {name: X[name].astype("object").where(X[name].notna(), "missing").astype("category") for name in names}
-        return X.assign(**filled)
+        """Missing categories are a category; those that no row has are let go: CatBoost would read them all."""
+        new = {}
+        for name in categories(X):
+            column = X[name]
+            if column.isna().any():
+                new[name] = column.astype("object").where(column.notna(), "missing").astype("category")
+            elif hasattr(column, "cat"):
+                new[name] = column.cat.remove_unused_categories()
+        return X.assign(**new) if new else X
 
 
 class Through:

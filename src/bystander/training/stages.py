@@ -18,10 +18,11 @@ from bystander.training.estimators import (
     fit_released,
     held_out,
     kinds,
+    mixture,
     same_classes,
     same_rows,
-    softened,
     tops,
+    trust,
 )
 from bystander.training.privacy import Privacy, named, warn
 
@@ -77,6 +78,7 @@ class MultiStageClassifier(Classifier):
         self.privacy_ = Privacy.of(self.release_, named(self.mechanism, self.release_))
         likelihood = self.release_.posterior(np.full(self.classes, 1 / self.classes))
         self.base_rate_ = base_rate(likelihood)
+        self.trust_ = self._trust(likelihood)
         kept, aside = held_out(how, self.release_.rows, split)
         last = fresh(self.base, number(own[len(self.models_)]), self.classes)
         fit_released(last, take(X, kept), self.release_.output[kept], self.mechanism, **given)
@@ -90,6 +92,15 @@ class MultiStageClassifier(Classifier):
             raise InputError("the classifier is not fitted: call fit(X, y) first")
         return corrected(self.correction_, aligned(self.models_[-1], X, self.classes), *self._noise(X))
 
+    def _trust(self, likelihood: Matrix) -> float:
+        """How far the later stages' priors are believed, by what was released of their rows."""
+        assert self.release_.prior is not None
+        assert self.release_.stages is not None
+        later = np.flatnonzero(self.release_.stages > 0)
+        if len(later) == 0:
+            return 0.0
+        return trust(self.release_.prior.probabilities[later], self.base_rate_, likelihood[later])
+
     def _noise(self, X: Any) -> tuple[Matrix, NDArray[np.int64], Matrix]:
         """Mixed channels, which is whose, and the last stage's prior as the belief."""
         one, shares = self.mechanism.one_stage, self.mechanism.shares
@@ -99,18 +110,8 @@ class MultiStageClassifier(Classifier):
         ]
         flat = one.channel()
         if not priors:
-            return (
-                flat[None],
-                np.zeros(rows(X), dtype=np.int64),
-                np.broadcast_to(self.base_rate_, (rows(X), self.classes)),
-            )
+            return flat[None], np.zeros(rows(X), dtype=np.int64), self.base_rate_
         first, which = kinds(np.concatenate([tops(one, prior) for prior in priors], axis=1))
         later = [share * one.channel(prior[first]) for share, prior in zip(shares[1:], priors, strict=True)]
-        return (
-            np.sum([shares[0] * np.broadcast_to(flat, later[0].shape), *later], axis=0),
-            which,
-            self._belief(priors[-1]),
-        )
-
-    def _belief(self, prior: Matrix) -> Matrix:
-        return softened(prior, self.base_rate_)
+        mixed = np.sum([shares[0] * np.broadcast_to(flat, later[0].shape), *later], axis=0)
+        return mixed, which, mixture(priors[-1], self.base_rate_, self.trust_)
