@@ -104,8 +104,8 @@ def _choose(tally: Tally, question: Question) -> Choice:
     best = int(np.argmax(parameters))
     if parameters[best] == 0:  # nothing is rejected: show the largest count
         best = len(parameters) - 1
-    star = None
-    if not isinstance(question.family, Steinke):  # a granted τ may be why nothing is rejected: τ* tells
+    star = None if isinstance(question.family, Steinke) else 0.0
+    if star is not None and (parameters[best] > 0 or question.shift.tau > 0):  # a granted τ may be why nothing is
         star = max(tolerated(*args, int(g), int(c), level) for g, c in zip(tally.guesses, correct, strict=True))
     epsilons = tuple(question.family.epsilon(p) for p in parameters)
     return Choice(

@@ -256,7 +256,7 @@ def gaussian_epsilon(mu: Numbers | float, delta: float) -> Numbers:
     mu = np.asarray(mu, dtype=np.float64)
     some = erf(mu / np.sqrt(8.0)) > delta  # δ(0) = 2Φ(μ/2) − 1
     mu = np.where(some, mu, 1.0)
-    low, high = np.zeros_like(mu), np.maximum(1.0, mu * mu)
+    low, high = np.zeros_like(mu), np.where(some, np.maximum(1.0, mu * mu), 0.0)
     while (more := some & (gaussian_delta(mu, high) > delta)).any():
         low, high = np.where(more, high, low), np.where(more, 2 * high, high)
     while (high - low > 1e-10 * np.maximum(1.0, low)).any():

@@ -67,11 +67,10 @@ def rates(arrays_of, m, classes, games, attack=None, combinations=None):
                     choice = selection.choose(part, makers.question(family, classes=classes, share=share))
                     key = (selection.name, family.name, games_now, share)
                     found[key] = found.get(key, 0) + (choice.epsilon > 0)
-            if games_now <= 20:
-                part = first(tally, games_now, EProcess())
-                choice = EProcess().choose(part, makers.question(Pure(), classes=classes, share=share))
-                key = (EProcess().name, "pure", games_now, share)
-                found[key] = found.get(key, 0) + (choice.epsilon > 0)
+            part = first(tally, games_now, EProcess())
+            choice = EProcess().choose(part, makers.question(Pure(), classes=classes, share=share))
+            key = (EProcess().name, "pure", games_now, share)
+            found[key] = found.get(key, 0) + (choice.epsilon > 0)
     return {key: count / AUDITS for key, count in found.items()}
 
 
@@ -161,3 +160,28 @@ def test_a_reference_that_is_wrong_by_tau_needs_that_tau(rate, tau):
     assert max(granted.values()) <= LIMIT
     blind = {key: count / AUDITS for key, count in found.items() if key[1] == 0.0 and key[2] == "approx"}
     assert blind["Shift", 0.0, "approx", Grid().name] > 0.5
+
+
+def test_ten_classes_and_a_reference_that_is_wrong_by_tau_need_that_tau():
+    """The reference takes τ from one class and gives it to the next, another pair on each row; the target knows."""
+    m, tau, games = 5000, 0.04, 1
+    found = {}
+    for seed in range(AUDITS):
+        rng = np.random.default_rng(seed)
+        gone = rng.integers(0, 10, m)
+        reference, rows = np.full((m, 10), 0.1), np.arange(m)
+        reference[rows, gone] -= tau
+        reference[rows, (gone + 1) % 10] += tau
+        arrays = rng.integers(0, 10, m), np.full((m, 10), 0.1), reference
+        tally = makers.tally(arrays, set().union(*(s.cuts(m) for s in GRIDS)), games=games, seed=seed)
+        for shift in (TwoSidedShift(tau), TwoSidedShift(0.0)):
+            for family in (ApproxDP(), Pure(), Gaussian(), Laplace(), RandomizedResponse(10)):
+                for selection in GRIDS:
+                    question = makers.question(family, shift=shift, classes=10)
+                    key = (shift.tau, family.name, selection.name)
+                    epsilon = selection.choose(first(tally, games, selection), question).epsilon
+                    found[key] = found.get(key, 0) + (epsilon > 0)
+    granted = {key: count / AUDITS for key, count in found.items() if key[0] == tau}
+    assert len(granted) == 15
+    assert max(granted.values()) <= LIMIT
+    assert found[0.0, "approx", Grid().name] / AUDITS > 0.5
