@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bystander._validate import InputError, inside
+from bystander.result import Curve
 
 Matrix = NDArray[np.float64]
 _TINY = 1e-12
@@ -170,6 +171,22 @@ def constant_loss(labels: ArrayLike, classes: int) -> float:
     """The log-loss of the best constant on these rows: the entropy of their labels."""
     rates = np.bincount(np.asarray(labels, dtype=np.int64), minlength=classes) / np.size(labels)
     return float(-(rates * np.log(np.where(rates > 0, rates, 1.0))).sum())
+
+
+def reliability(labels: NDArray[np.int64], probabilities: Matrix) -> Curve:
+    """Probability against observed rate, in 15 bins of equal size over (row, class); binary: class 1."""
+    if probabilities.shape[1] == 2:
+        p, hit = probabilities[:, 1], labels == 1
+    else:
+        p = probabilities.ravel()
+        hit = (np.arange(probabilities.shape[1]) == labels[:, None]).ravel()
+    order = np.argsort(p, kind="stable")
+    parts = [part for part in np.array_split(order, 15) if len(part)]
+    return Curve(
+        tuple(float(p[part].mean()) for part in parts),
+        tuple(float(hit[part].mean()) for part in parts),
+        tuple(float(len(part)) for part in parts),
+    )
 
 
 def _rising(x: Matrix, hit: NDArray[np.bool_]) -> tuple[Matrix, Matrix]:

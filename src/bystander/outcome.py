@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bystander._validate import InputError
 from bystander.attacks import Attack
+from bystander.calibration import reliability
 from bystander.counts import Sketch
 from bystander.quality import of_probabilities
 from bystander.result import Curve, Quality
@@ -57,7 +58,7 @@ def conclude(attack: Attack, source: str, summary: Summary, test: float | None =
 
 def saw(labels: NDArray[np.int64], reference: NDArray[np.float64], scores: NDArray[np.float64]) -> Seen:
     """The curves of some rows: true labels against the ones that the reference would draw."""
-    return Seen(_densities(labels, reference, scores), _reliability(labels, reference), _auc(labels, reference, scores))
+    return Seen(_densities(labels, reference, scores), reliability(labels, reference), _auc(labels, reference, scores))
 
 
 def fit(attack: Attack, source: str, summary: Summary) -> tuple[Attack, int]:
@@ -102,20 +103,4 @@ def _densities(labels: NDArray[np.int64], reference: NDArray[np.float64], scores
     step = edges[1] - edges[0]
     return Curve(
         tuple(edges.tolist()), tuple((here / here.sum() / step).tolist()), tuple((there / there.sum() / step).tolist())
-    )
-
-
-def _reliability(labels: NDArray[np.int64], reference: NDArray[np.float64]) -> Curve:
-    """Reference probability against observed rate, in 15 bins of equal size over (row, class); binary: class 1."""
-    if reference.shape[1] == 2:
-        p, hit = reference[:, 1], labels == 1
-    else:
-        p = reference.ravel()
-        hit = (np.arange(reference.shape[1]) == labels[:, None]).ravel()
-    order = np.argsort(p, kind="stable")
-    parts = [part for part in np.array_split(order, 15) if len(part)]
-    return Curve(
-        tuple(float(p[part].mean()) for part in parts),
-        tuple(float(hit[part].mean()) for part in parts),
-        tuple(float(len(part)) for part in parts),
     )
