@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABC, abstractmethod
+from importlib import import_module
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -77,6 +78,17 @@ def fresh(base: Any, seed: int, classes: int) -> Any:
     if told:
         new.set_params(**told)
     return new
+
+
+def need(module: str) -> Any:
+    """A learner's library, loaded when it is first used."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        name = {"sklearn": "scikit-learn"}.get(error.name, error.name)
+        raise InputError(f'{name} is not installed: pip install "bystander[train]"') from None
 
 
 def seeds(seed: int | None, parts: int) -> list[np.random.SeedSequence]:

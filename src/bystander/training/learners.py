@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bystander._validate import InputError, inside, whole
 from bystander.mechanisms.base import Matrix
-from bystander.training.base import Classifier, number, rows, seeds, weighted
+from bystander.training.base import Classifier, need, number, rows, seeds, weighted
 from bystander.training.corrections import base_rate
 
 _FIXED = {"max_ctr_complexity": 1, "thread_count": 2, "verbose": False, "allow_writing_files": False}
@@ -44,8 +44,7 @@ class Boosted(Classifier):
 
     def fit(self, X: Any, y: Any, *, eval_set: tuple[Any, Any] | None = None, sample_weight: Any = None) -> Boosted:
         """Train. `eval_set` is CatBoost's: (X, y) to stop on, whose labels it sees as they are."""
-        import catboost
-
+        catboost = need("catboost")
         given, weight = np.asarray(y), sample_weight
         if given.ndim != 2:
             labels = self._labels(given)
@@ -70,8 +69,7 @@ class Boosted(Classifier):
 
         The gradient of that sum is EM's: the label's posterior less p. The curvature −p(1 − p) bounds its own.
         """
-        import catboost
-
+        catboost = need("catboost")
         if likelihood.shape[1] != 2:
             raise InputError(
                 f"classes is {likelihood.shape[1]}: CatBoost trains through a channel of two; correct by Posterior(), "
@@ -163,16 +161,17 @@ class Logistic(Classifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Logistic:
         """Train on one label a row, or (rows, K) probabilities."""
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-
         if np.ndim(y) == 2:
             X, y, sample_weight = weighted(X, np.asarray(y, dtype=np.float64))
         labels = np.asarray(y)
         if len(np.unique(labels)) < 2:
             raise InputError(f"y has only the label {labels[0]}: logistic regression needs two; give more classes")
-        model = LogisticRegression(C=inside("C", self.C, 0, 1e12), max_iter=self.max_iter, random_state=self.seed)
-        self.model_ = make_pipeline(encoder(X, self.rare), model) if hasattr(X, "iloc") else model
+        model = need("sklearn.linear_model").LogisticRegression(
+            C=inside("C", self.C, 0, 1e12), max_iter=self.max_iter, random_state=self.seed
+        )
+        self.model_ = (
+            need("sklearn.pipeline").make_pipeline(encoder(X, self.rare), model) if hasattr(X, "iloc") else model
+        )
         step = "logisticregression__sample_weight" if hasattr(X, "iloc") else "sample_weight"
         self.model_.fit(X, labels, **({} if sample_weight is None else {step: sample_weight}))
         self.classes_ = self.model_.classes_
@@ -211,17 +210,14 @@ def categories(X: Any) -> list[str]:
 
 def encoder(X: Any, rare: int) -> Any:
     """Numbers and categories of a frame as one matrix."""
-    from sklearn.compose import make_column_transformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
+    shaping = need("sklearn.preprocessing")
     names = categories(X)
     numbers = [name for name in X.columns if name not in names]
     least = min(whole("rare", rare, 0), rows(X)) or None
-    one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=least)
-    scaled = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    return make_column_transformer((scaled, numbers), (one_hot, names))
+    one_hot = shaping.OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=least)
+    median = need("sklearn.impute").SimpleImputer(strategy="median")
+    scaled = need("sklearn.pipeline").make_pipeline(median, shaping.StandardScaler())
+    return need("sklearn.compose").make_column_transformer((scaled, numbers), (one_hot, names))
 
 
 def _rate(ratio: NDArray[np.float64]) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bystander._validate import InputError, inside, whole
 from bystander.mechanisms.base import Matrix, Prior, Rng, generator, read_prior
 from bystander.mechanisms.priors import from_clusters, from_domain, from_model
-from bystander.training.base import Learner, rows
+from bystander.training.base import Learner, need, rows
 
 
 class Drawn(Protocol):
@@ -74,11 +74,9 @@ class ClusterPrior:
 
     def _clusters(self, X: Any, random: np.random.Generator) -> tuple[Any, NDArray[np.int64]]:
         if isinstance(self.clusters, int):
-            from sklearn.cluster import KMeans
-
             many = whole("clusters", self.clusters, 1, rows(X))
             seed = int(random.integers(2**31))
-            model = KMeans(many, n_init=1, random_state=seed).fit(_numbers(X))
+            model = need("sklearn.cluster").KMeans(many, n_init=1, random_state=seed).fit(_numbers(X))
             return model, np.asarray(model.labels_, dtype=np.int64)
         if hasattr(self.clusters, "predict"):
             return self.clusters, _assigned(self.clusters, X)

@@ -1,0 +1,62 @@
+"""Small problems whose true law is known."""
+
+import numpy as np
+import pandas as pd
+
+
+def clicks(rows, seed=0, rate=0.05):
+    """A frame of a category and three numbers, rare clicks, and each row's true probability of one."""
+    rng = np.random.default_rng([seed, rows])
+    group = np.minimum(rng.geometric(0.25, rows) - 1, 11)
+    numbers = rng.normal(size=(rows, 3)).round(2)
+    effects = np.random.default_rng(1).normal(0, 0.8, 12)
+    logit = np.log(rate / (1 - rate)) - 0.6 + effects[group] + numbers @ [0.8, -0.5, 0.0]
+    truth = 1 / (1 + np.exp(-logit))
+    frame = pd.DataFrame(numbers, columns=["a", "b", "c"])
+    frame["site"] = pd.Categorical.from_codes(group, [f"s{i}" for i in range(12)])
+    return frame, (rng.random(rows) < truth).astype(int), truth
+
+
+def log_loss(y, p):
+    return float(-np.log(np.clip(np.asarray(p)[np.arange(len(y)), y], 1e-15, 1)).mean())
+
+
+def constant(y):
+    return log_loss(y, np.tile([1 - y.mean(), y.mean()], (len(y), 1)))
+
+
+class Spy:
+    """A learner that keeps what it is given, and predicts the frequencies of the labels in it."""
+
+    seen = []  # noqa: RUF012
+
+    def fit(self, X, y, **given):
+        Spy.seen.append((X, np.asarray(y).copy(), given))
+        y = np.asarray(y)
+        self.p = y.mean(axis=0) if y.ndim == 2 else np.bincount(y) / len(y)
+        return self
+
+    soft = True
+
+    def predict_proba(self, X):
+        return np.tile(self.p, (len(X), 1))
+
+
+class Counted:
+    """Labels that count their readers."""
+
+    def __init__(self, y):
+        self.y, self.reads = np.asarray(y), 0
+
+    def __array__(self, dtype=None, copy=None):
+        self.reads += 1
+        return self.y.copy()
+
+    def __getitem__(self, key):
+        raise AssertionError("a label was read by itself")
+
+    def __len__(self):
+        raise AssertionError("labels were looked at")
+
+    def __iter__(self):
+        raise AssertionError("labels were read one by one")
