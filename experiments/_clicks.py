@@ -31,6 +31,7 @@ SHAPE = Path(__file__).resolve().parent / "criteo" / "shape.json"
 NUMBERS = tuple(f"I{j}" for j in range(1, 14))
 CATEGORIES = tuple(f"C{j}" for j in range(1, 27))
 COLUMNS = (*NUMBERS, *CATEGORIES)
+MEASURED = 8  # values of a category whose share and effect are taken from the real rows
 Vector = NDArray[np.float64]
 
 
@@ -160,10 +161,11 @@ def _category(
 
 
 def _power_law(u: Vector, exponent: float, values: int) -> NDArray[np.int64]:
-    """Ranks 0 … values − 1 with P(r) ∝ (r + 1)^−exponent, nearly: the floor of a continuous one."""
-    top, power = values + 1.0, 1.0 - exponent
-    x = top**u if abs(power) < 1e-6 else (1 + u * (top**power - 1)) ** (1 / power)
-    return np.minimum(x.astype(np.int64) - 1, values - 1)
+    """0 … values − 1 with P(r) ∝ (r + 9)^−exponent, nearly: the ranks after the eight measured ones."""
+    low, high, power = MEASURED + 1.0, MEASURED + 1.0 + values, 1.0 - exponent
+    near_one = abs(power) < 1e-6
+    x = low * (high / low) ** u if near_one else (low**power + u * (high**power - low**power)) ** (1 / power)
+    return np.clip(x.astype(np.int64) - MEASURED - 1, 0, values - 1)
 
 
 def _uniform(ids: NDArray[Any], salt: int, seed: int) -> Vector:
