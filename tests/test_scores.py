@@ -239,7 +239,7 @@ def test_the_reports_of_coins_given_need_no_control_and_know_no_shift():
         assert "τ" not in flat
     nothing = scores(score=np.zeros(2 * N), member=MEMBER, coins=Given())
     assert nothing.epsilon == 0
-    assert "a stronger attack or more rows may still find a leak" in " ".join(str(nothing).split())
+    assert "a stronger attack or more rows may still find a leak" in nothing.to_html()
 
 
 # ---------------------------------------------------------------- what is refused
