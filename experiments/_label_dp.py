@@ -108,6 +108,10 @@ def cell(day: Day, mechanism: str, epsilon: float, settings: dict[str, Any], sha
             epsilon_label=model.privacy_.label.epsilon if private else None,
         ),
     }  # fmt: skip
+    few = min(len(day.control), settings["canaries"])
+    if few < out["canaries"]:
+        members = logs(day, day.members, p, day.reference, settings["seed"])
+        out["as_many"] = valid(audits.some(members, few, settings["seed"]), settings)
     if day.truth is not None:
         out["truth"] = {
             part: valid(logs(day, rows, p, day.truth, settings["seed"] + 2), settings)

@@ -53,16 +53,19 @@ def tables(record: Record, key: str) -> dict[str, str]:
             continue
         control, mia = cell["control"], cell["mia"]
         truth = cell.get("truth")
-        extra = [] if truth is None else [f"{floor(truth['members'])} / {floor(truth['control'])}"]
+        extra = [floor(cell["as_many"])] if "as_many" in cell else []
+        extra += [] if truth is None else [f"{floor(truth['members'])} / {floor(truth['control'])}"]
         rows["label"].append(
             [*names, *_draw.audit_row(cell["members"], control["valid"], TABLE[mechanism][place]), *extra]
         )
         rows["mia"].append([*names, *_draw.audit_row(mia, mia["control"])])
     known = any("truth" in cell for cell in record.cells.values())
-    width = len(_draw.AUDIT_HEAD) + 1 + known
+    uneven = any("as_many" in cell for cell in record.cells.values())
+    width = len(_draw.AUDIT_HEAD) + 1 + uneven + known
     padded = [row + [DASH] * (width - len(row)) for row in rows["label"]]
     first = ["mechanism, ε", *_draw.AUDIT_HEAD]
-    more = ["valid by the true P: members / control"] if known else []
+    more = ["valid on as many members as control rows"] if uneven else []
+    more += ["valid by the true P: members / control"] if known else []
     foot = "\n" + _draw.footer(record)
     return {
         key: markdown([*first, *more], padded) + "\n" + foot,
@@ -121,15 +124,28 @@ def _few(record: Record) -> str:
 
 def figures(record: Record, key: str, title: str) -> dict[str, Any]:
     """ε found against ε spent, a panel a mechanism; and the label game beside membership inference."""
-    figure, axes = grid(1, len(MECHANISMS), 13, 3.7, sharey=True)
+    figure, axes = grid(1, len(MECHANISMS), 13, 4, sharey=True)
     for ax, mechanism in zip(axes[0], MECHANISMS, strict=True):
-        cells = [(place, cell) for kind, _, place, cell in held(record) if kind == mechanism and "nothing" not in cell]
-        _panel(ax, cells)
+        _panel(ax, [(place, cell) for kind, place, cell in audited(record) if kind == mechanism])
         ax.set_title(mechanism, fontsize=9.5)
+    axes[0][0].set_ylim(-0.03 * (top := _top(record)), top)  # shared; the mechanism's own ε leaves at the top
     axes[0][0].set_ylabel("ε found")
     figure.suptitle(title, fontsize=11)
-    legend(figure, axes[0][0], 4)
+    legend(figure, axes[0][0], 5)
     return {key: figure, f"{key}-mia": _beside(record, title)}
+
+
+def audited(record: Record) -> list[tuple[str, int, dict[str, Any]]]:
+    """(mechanism, place, cell) of every cell with numbers."""
+    return [(mechanism, place, cell) for mechanism, _, place, cell in held(record) if "nothing" not in cell]
+
+
+def _top(record: Record) -> float:
+    """Room for all that was found, by either rule."""
+    cells = [cell for _, _, cell in audited(record)]
+    bars = [cell[game]["paper"]["mean"] + cell[game]["paper"]["sd"] for cell in cells for game in ("members", "mia")]
+    bounds = [cell[game]["valid"] for cell in cells for game in ("members", "control", "mia")]
+    return 1.08 * max([0.2, *bars, *bounds, *(cell["truth"]["members"] for cell in cells if "truth" in cell)])
 
 
 def _panel(ax: Any, cells: list[tuple[int, dict[str, Any]]]) -> None:
@@ -139,7 +155,8 @@ def _panel(ax: Any, cells: list[tuple[int, dict[str, Any]]]) -> None:
     members = [cell["members"] for _, cell in cells]
     truth = [cell["truth"]["members"] for _, cell in cells if "truth" in cell]
     spent = [(place, cell["epsilon_true"]) for place, cell in cells if cell["epsilon_true"] is not None]
-    ax.plot(*zip(*spent, strict=True), color=PALE, linestyle="--", linewidth=1.2, label="ε of the mechanism")
+    ax.plot([at for at, _ in spent], [epsilon for _, epsilon in spent], color=PALE, linestyle="--", linewidth=1.2,
+            label="ε of the mechanism")  # fmt: skip
     mean, sd = ([one["paper"][part] for one in members] for part in ("mean", "sd"))
     ax.errorbar(x, mean, yerr=sd, color=PAPER, marker="o", markersize=4, capsize=2, label="paper's rule, not a bound")
     ax.plot(x, [one["valid"] for one in members], color=DEFAULT, marker="v", markersize=4, label="valid bound")
@@ -147,36 +164,29 @@ def _panel(ax: Any, cells: list[tuple[int, dict[str, Any]]]) -> None:
     ax.plot(x, control, color=INK, marker="x", linestyle=":", markersize=5, label="the same on control rows")
     if len(truth) == len(x):
         ax.plot(x, truth, color=VALID, marker="D", markersize=4, label="valid bound by the true P")
-    top = max([m + s for m, s in zip(mean, sd, strict=True)] + control)
-    ax.set_ylim(-0.05, max(0.5, 1.15 * max(top, ax.get_ylim()[1] / 1.15)))
     ax.set_xticks(range(len(EPSILONS)), [shown(epsilon) for epsilon in EPSILONS])
     ax.set_xlabel("ε")
 
 
 def _beside(record: Record, title: str) -> Any:
     """The paper's figure: the label game and calibrated membership inference, by the paper's rule and validly."""
-    figure, axes = grid(1, 2, 10, 4.2, sharey=True)
+    figure, axes = grid(1, 2, 12, 4.8, sharey=True)
     for ax, rule in zip(axes[0], ("paper", "valid"), strict=True):
-        tops = [0.1]
         for k, mechanism in enumerate(MECHANISMS):
-            cells = [cell for kind, _, _, cell in held(record) if kind == mechanism and "nothing" not in cell]
+            cells = [(place + (k - 2) * 0.15, cell) for kind, place, cell in audited(record) if kind == mechanism]
             for game, marker in (("members", "o"), ("mia", "x")):
-                pairs = [(place, cell[game][rule]) for kind, _, place, cell in held(record)
-                         if kind == mechanism and "nothing" not in cell]  # fmt: skip
-                x = [place + (k - 2) * 0.13 + (0.045 if game == "mia" else 0) for place, _ in pairs]
-                y = [found["mean"] if rule == "paper" else found for _, found in pairs]
-                bars = [found["sd"] for _, found in pairs] if rule == "paper" else None
+                x = [at + (0.06 if game == "mia" else 0) for at, _ in cells]
+                found = [cell[game][rule] for _, cell in cells]
+                y = [each["mean"] if rule == "paper" else each for each in found]
+                bars = [each["sd"] for each in found] if rule == "paper" else None
                 told = f"{mechanism}: {'label game' if game == 'members' else 'membership'}"
                 ax.errorbar(x, y, yerr=bars, color=_draw.SCALE[k], marker=marker, linestyle="none", markersize=4.5,
                             capsize=2, label=told)  # fmt: skip
-                tops += [top + (bar or 0) for top, bar in zip(y, bars or [0] * len(y), strict=True)]
-            if rule == "valid":
-                x = [place + (k - 2) * 0.13 for kind, _, place, cell in held(record)
-                     if kind == mechanism and "nothing" not in cell]  # fmt: skip
-                control = [cell["control"]["valid"] for cell in cells]
-                ax.plot(x, control, color=PALE, marker="_", markersize=7, linestyle="none",
-                        label="label game on control rows" if k == 0 else None)  # fmt: skip
-        ax.set_ylim(-0.05, 1.1 * max(tops))
+            control = [cell["control"]["paper"]["mean"] if rule == "paper" else cell["control"]["valid"]
+                       for _, cell in cells]  # fmt: skip
+            ax.plot([at for at, _ in cells], control, color=INK, marker="_", markersize=8, linestyle="none",
+                    label="label game on control rows" if k == len(MECHANISMS) - 1 else None)  # fmt: skip
+        ax.set_ylim(-0.03 * (top := _top(record)), top)
         ax.set_xticks(range(len(EPSILONS)), [shown(epsilon) for epsilon in EPSILONS])
         ax.set_xlabel("ε")
         ax.set_title("paper's rule, not a bound" if rule == "paper" else "valid bounds", fontsize=10)
