@@ -31,7 +31,7 @@ _COMMON = {
 }  # fmt: skip
 PROFILES = {
     "small": {
-        **_COMMON, "rows": 120_000, "fresh": 36_000, "canaries": 60_000,
+        **_COMMON, "rows": 250_000, "fresh": 150_000,
         "catboost": {"iterations": 60, "learning_rate": 0.4, "depth": 6},
     },
     "paper": _COMMON,
