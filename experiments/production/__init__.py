@@ -46,9 +46,14 @@ PROFILES = {
 
 
 def run(record: Record) -> None:
-    """A cell a step. Checkpoints stay in the cache, so that a run resumes."""
+    """A cell a step. Checkpoints stay in the cache, so that a run resumes; where they are gone, from the start."""
     settings = record.settings
     folder = CACHE / "production" / record.body["profile"]
+    done = len(record.cells)
+    if done == settings["steps"]:
+        return
+    if not (folder / f"{done:03d}.cbm").exists():
+        record.cells.clear()
     if not record.cells:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
