@@ -112,7 +112,7 @@ def test_every_kind_of_frame_and_every_order_gives_the_same_counts():
 def test_losses_instead_of_probabilities():
     """The same target as losses: the same scores, so the same counts."""
     frame, target = remembered(1500, 2.0)
-    given = dict(protected="attribute", sampler=SAMPLERS["law"], id="id", games=5)
+    given = {"protected": "attribute", "sampler": SAMPLERS["law"], "id": "id", "games": 5}
     one = audit_attribute(frame, target=target, label="y", **given)
     two = audit_attribute(frame, target=lambda r: -np.log(target(r)), loss=True, **given)
     assert (one.epsilon, one.correct) == (two.epsilon, two.correct)
@@ -165,7 +165,7 @@ def test_the_built_in_sampler_end_to_end_with_control():
 
 
 FRAME, TARGET = remembered(300, 1.0)
-GOOD = dict(protected="attribute", sampler=SAMPLERS["law"], target=TARGET, label="y")
+GOOD = {"protected": "attribute", "sampler": SAMPLERS["law"], "target": TARGET, "label": "y"}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ RECORDS = 3  # whole records differ in more than two ways: a shift costs what it
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The selection, the question, how many games, and their seed; `versions` is 2 where no more can be shown."""
+    """The selection, the question, how many games, and their seed."""
 
     selection: Selection
     question: Question
@@ -24,7 +24,8 @@ class Asked:
     @classmethod
     def of(
         cls,
-        versions: int,
+        values: int | None,
+        source: str,
         *,
         selection: Selection | None = None,
         combination: Quantile | None = None,
@@ -34,11 +35,19 @@ class Asked:
         games: int = 100,
         seed: int = 0,
     ) -> Asked:
-        """Check the arguments, and fill in what was left out."""
+        """Check the arguments, and fill in what was left out.
+
+        `values` is how many values the source's rows may show: labels, a column's; None where whole records are shown.
+        """
         selection = Grid() if selection is None else selection
         family = (Pure() if isinstance(selection, EProcess) else ApproxDP()) if family is None else family
-        if isinstance(family, RandomizedResponse) and family.classes != versions:
-            raise InputError(f"family rr is for {family.classes} values: use approx, pure, gaussian or laplace")
+        if isinstance(family, RandomizedResponse) and family.classes != values:
+            if values is None:
+                raise InputError("family rr is for labels: use approx, pure, gaussian, laplace or steinke")
+            raise InputError(
+                f"family rr is for {family.classes} values and {source} has {values}: give --classes {values}"
+            )
+        classes = RECORDS if values is None else values
         level = 1 - fraction("confidence", confidence)
-        question = Question(family, as_shift(tau, versions), versions, level, combination or Quantile())
+        question = Question(family, as_shift(tau, classes), classes, level, combination or Quantile())
         return cls(selection, question, whole("games", games, 1, 10_000), whole("seed", seed, 0))

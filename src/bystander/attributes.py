@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bystander import quality, tabular
 from bystander._validate import InputError, whole
-from bystander.asked import RECORDS, Asked
+from bystander.asked import Asked
 from bystander.bound import shift_assumption
 from bystander.calibration import reliability
 from bystander.games.label import game_keys
@@ -91,10 +91,10 @@ def audit_attribute(
     frame = asker.frame(data, "data")
     _apart(sampler, frame, id)
     finite = isinstance(used, Finite) and len(used.values) <= _MOST
-    versions = len(used.values) if isinstance(used, Finite) and finite else RECORDS
+    values = len(used.values) if isinstance(used, Finite) and finite else None
     asked = Asked.of(
-        versions, selection=selection, combination=combination, family=family, confidence=confidence, tau=tau,
-        games=games, seed=seed,
+        values, ", ".join(columns), selection=selection, combination=combination, family=family,
+        confidence=confidence, tau=tau, games=games, seed=seed,
     )  # fmt: skip
     told = (*getattr(sampler, "notes", ()),)
     members = asker.versions(frame, finite)
@@ -102,7 +102,7 @@ def audit_attribute(
     if control is None:
         return result
     held = asker.versions(asker.frame(control, "control"), finite)
-    return beside(result, _result(held, asker, asked, finite, ()), _tested(held, finite, confidence))
+    return beside(result, _result(held, asker, asked, finite, ()), _tested(held, finite, float(confidence)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bystander import inputs
-from bystander._validate import InputError, fraction, whole
+from bystander._validate import InputError
+from bystander.asked import Asked
 from bystander.attacks import Attack, LogRatio
-from bystander.bound import as_shift, shift_assumption
+from bystander.bound import shift_assumption
 from bystander.counts import Sketch, Tally
 from bystander.engines import Engine, Local
 from bystander.games.label import game_keys, play_exactly
 from bystander.outcome import Outcome, conclude, fit
 from bystander.records import Records
 from bystander.result import Bound, Result, Slice
-from bystander.selection import EProcess, Grid, Quantile, Question, Selection
+from bystander.selection import Quantile, Question, Selection
 from bystander.summary import SAMPLE, Job, Summary
-from bystander.tradeoff import ApproxDP, Family, Pure, RandomizedResponse, Shift
+from bystander.tradeoff import Family, Shift
 from bystander.verdict import Played, beside, bound_fields, verdict
 
 T = TypeVar("T")
@@ -114,17 +115,12 @@ def audit(
         raise InputError(
             f"{others.source}: control has {there} classes, the audited rows {classes}: give the same columns"
         )
-    selection = Grid() if selection is None else selection
-    family = (Pure() if isinstance(selection, EProcess) else ApproxDP()) if family is None else family
-    if isinstance(family, RandomizedResponse) and family.classes != classes:
-        raise InputError(
-            f"family rr is for {family.classes} classes and {members.source} has {classes}: give --classes {classes}"
-        )
-    confidence = fraction("confidence", confidence)
-    question = Question(family, as_shift(tau, classes), classes, 1 - confidence, combination or Quantile())
+    asked = Asked.of(
+        classes, members.source, selection=selection, combination=combination, family=family, confidence=confidence,
+        tau=tau, games=games, seed=seed,
+    )  # fmt: skip
     chosen: Attack = LogRatio() if attack is None else attack
-    games, seed = whole("games", games, 1, 10_000), whole("seed", seed, 0)
-    plan = Plan(chosen, selection, question, games, seed, exact, engine, chosen.share, progress)
+    plan = Plan(chosen, asked.selection, asked.question, asked.games, asked.seed, exact, engine, chosen.share, progress)
     if canaries is not None:
         members = inputs.subset(members, canaries)
     notes: tuple[str, ...] = ()
@@ -141,7 +137,7 @@ def audit(
     result = _result(outcome, members, plan, plan.share)
     held = None
     if others is not None:
-        test = partial(conclude, plan.attack, others.source, test=confidence)
+        test = partial(conclude, plan.attack, others.source, test=float(confidence))
         held = plan.run("control", others, test, share=0.0)
         result = beside(result, _result(held, others, plan, share=0.0), held.quality)
     return replace(

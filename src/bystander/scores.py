@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bystander._validate import InputError, fraction, whole
-from bystander.bound import as_shift
+from bystander._validate import InputError
+from bystander.asked import RECORDS, Asked
 from bystander.games import membership
 from bystander.games.guesses import Guess, Tails
 from bystander.games.label import game_keys
@@ -18,11 +18,9 @@ from bystander.games.membership import Pairs, Scored
 from bystander.outcome import Seen
 from bystander.result import Curve, Result
 from bystander.scored import Sides, control_from_data, from_array, from_arrays, from_data
-from bystander.selection import EProcess, Grid, Quantile, Question, Selection
-from bystander.tradeoff import ApproxDP, Family, Pure, RandomizedResponse, Shift
+from bystander.selection import Quantile, Selection
+from bystander.tradeoff import Family, Shift
 from bystander.verdict import Played, beside, verdict
-
-_RECORDS = 3  # whole records differ in more than two ways: a shift costs what it does for many classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +85,11 @@ def scores(
     """
     coins = Paired() if coins is None else coins
     guess = Tails() if guess is None else guess
-    selection = Grid() if selection is None else selection
-    family = (Pure() if isinstance(selection, EProcess) else ApproxDP()) if family is None else family
-    if isinstance(family, RandomizedResponse):
-        raise InputError("family rr is for labels: use approx, pure, gaussian, laplace or steinke")
-    level, shift = 1 - fraction("confidence", confidence), as_shift(tau, _RECORDS)
-    games, seed = whole("games", games, 1, 10_000), whole("seed", seed, 0)
-    question = Question(family, shift, _RECORDS, level, combination or Quantile())
+    asked = Asked.of(
+        None, "scores", selection=selection, combination=combination, family=family, confidence=confidence, tau=tau,
+        games=games, seed=seed,
+    )  # fmt: skip
+    shift = asked.question.shift
     if data is None:
         sides = from_arrays(score, member, id, members, others)
     elif members is not None:
@@ -108,10 +104,11 @@ def scores(
             raise InputError(f"tau is {shift.tau:g}: coins tossed before training leave no shift; use tau 0")
         if control is not None:
             raise InputError("control goes with paired coins: where coins are given, the rows left out are the control")
-        return verdict(_given(sides, guess, attack, seed), selection, question)
+        return verdict(_given(sides, guess, attack, asked.seed), asked.selection, asked.question)
 
     def play(sides: Sides) -> Result:
-        return verdict(_paired(sides, guess, attack, games, seed, shift), selection, question)
+        played = _paired(sides, guess, attack, asked.games, asked.seed, shift)
+        return verdict(played, asked.selection, asked.question)
 
     if control is None:
         return play(sides)
@@ -129,7 +126,7 @@ def _paired(sides: Sides, guess: Guess, attack: str, games: int, seed: int, shif
         game="membership",
         attack=f"{attack}: {guess.name}",
         canaries=len(pairs.keys),
-        classes=_RECORDS,
+        classes=RECORDS,
         games=games,
         seed=seed,
         tally=partial(membership.paired, pairs, guess, keys),
@@ -165,7 +162,7 @@ def _given(sides: Sides, guess: Guess, attack: str, seed: int) -> Played:
         game="membership-one-run",
         attack=f"{attack}: {guess.name}",
         canaries=m,
-        classes=_RECORDS,
+        classes=RECORDS,
         games=1,
         seed=seed,
         tally=partial(membership.given, rows, np.arange(m) < inside, guess, seed),
