@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bystander import audit
+from bystander import Grid, LogRatio, audit
 from bystander.calibration import VectorScaling, constant_loss
 from experiments import _audits as audits
 from experiments._data import CACHE, flights
@@ -124,7 +124,9 @@ def cell(
             )
             for rows, where in (("members", members), ("control", control))
         }
-        out[reference] = {**by_rule, "product": valid}
+        held = audits.records(labels[members], logs["members"]["target"], logs["members"][reference], seed=step)
+        few = audits.play(audits.some(held, len(control), step), LogRatio(), games=settings["games"], seed=step)
+        out[reference] = {**by_rule, "as_many": audits.ask(few, Grid(), audits.question(2)), "product": valid}
     return {**out, "train_seconds": seconds}
 
 

@@ -46,15 +46,18 @@ def tables(record: Record) -> dict[str, str]:
     for reference in REFERENCES:
         found = [cell[reference] for cell in cells]
         members, control = (np.array([one[part]["valid"] for one in found]) for part in ("members", "control"))
+        few = np.array([one["as_many"] for one in found])
         stars = [one["members"]["tau_star"] or 0.0 for one in found]
         loss = np.mean([cell["log_loss"]["control"][reference] for cell in cells])
         rows.append([
             _TOLD[reference], number(loss, 3), *(number(_mean(found, part), 2) for part in ("members", "control")),
-            f"**{floor(members.mean())}**", floor(control.mean()), f"{(control > 0).sum()} of {len(cells)}",
-            f"{(members > control).sum()} of {len(cells)}", f"{np.median(stars):.1e}",
+            f"**{floor(members.mean())}**", floor(few.mean()), floor(control.mean()),
+            f"{(control > 0).sum()} of {len(cells)}", f"{(few > control).sum()} of {len(cells)}",
+            f"{np.median(stars):.1e}",
         ])  # fmt: skip
     head = ["reference", "its log-loss on control", "paper's rule, not a bound: members", "control",
-            "**valid: members**", "control", "control above 0", "members above control", "median τ*"]  # fmt: skip
+            "**valid: members**", "as many members as control rows", "control", "control above 0",
+            "as many members above control", "median τ*"]  # fmt: skip
     spent = {key: float(np.median([cell["train_seconds"][key] for cell in cells])) for key in cells[0]["train_seconds"]}
     cost = [[key, f"{seconds:.2f} s"] for key, seconds in spent.items()]
     return {
