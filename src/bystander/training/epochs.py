@@ -2,23 +2,65 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from bystander._validate import InputError
-from bystander.training.loop import Checkpoint, Progress, Recipe, seeded
+from bystander.training.recipe import Progress, Recipe, seeded
 
 Step = Callable[[Tensor, int, torch.Generator], Tensor]
-"""The loss of one step, its gradient not yet taken: the epoch's order of rows, the step in the epoch, the coins."""
+"""The loss of one step, its gradient not yet taken: of these rows, in this epoch (from 0), with these coins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A file that training resumes from, written whole every few epochs."""
+
+    path: Path
+    every: int = 1
+
+    def load(self, settings: str, device: torch.device) -> dict[str, Any] | None:
+        """What was saved, if it is of the same training."""
+        if not self.path.exists():
+            return None
+        try:
+            held = torch.load(self.path, map_location=device, weights_only=True)
+            same = held["settings"] == settings
+        except Exception:
+            raise InputError(f"{self.path}: it is no checkpoint that can be read; delete it") from None
+        if not same:
+            raise InputError(f"{self.path}: a checkpoint of another training; delete it or give another path")
+        return dict(held)
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Aside, then renamed."""
+        aside = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
+        try:
+            torch.save(state, aside)
+            os.replace(aside, self.path)
+        except (OSError, RuntimeError):
+            raise InputError(f"{self.path}: cannot be written; choose another place") from None
+        finally:
+            aside.unlink(missing_ok=True)
+
+
+def digest(targets: Tensor) -> str:
+    """What a checkpoint knows its targets by."""
+    return hashlib.sha256(targets.cpu().contiguous().numpy().tobytes()).hexdigest()[:16]
 
 
 def run(
     step: Step,
     rows: int,
-    steps: int,
+    size: int,
     recipe: Recipe,
     optimizer: torch.optim.Optimizer,
     modules: Mapping[str, nn.Module],
@@ -30,12 +72,12 @@ def run(
     checkpoint: Checkpoint | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Take every step of every epoch, from the checkpoint on where there is one.
+    """Take every step of every epoch, `size` rows each, from the checkpoint on where there is one.
 
     `modules` are what a checkpoint holds beside the optimizer; `after` is told how many steps are done, after each.
     """
     held = checkpoint.load(settings, device) if checkpoint else None
-    start = 0
+    start, steps = 0, rows // size
     if held is not None:
         for name, module in modules.items():
             module.load_state_dict(held[name])
@@ -49,7 +91,7 @@ def run(
                 done = epoch * steps + number
                 for group in optimizer.param_groups:
                     group["lr"] = recipe.at(done / (recipe.epochs * steps))
-                value = step(order, number, coins)
+                value = step(order[number * size : (number + 1) * size], epoch, coins)
                 optimizer.zero_grad(set_to_none=True)
                 value.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()

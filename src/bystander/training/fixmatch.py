@@ -18,8 +18,9 @@ from torch.nn.functional import cross_entropy
 from bystander._validate import InputError, fraction, inside, whole
 from bystander.training.augment import Strong, Weak
 from bystander.training.batches import Images
-from bystander.training.epochs import run
-from bystander.training.loop import Checkpoint, Progress, Recipe, cast, digest, prepare, sgd
+from bystander.training.epochs import Checkpoint, digest, run
+from bystander.training.loop import prepare
+from bystander.training.recipe import Progress, Recipe, cast, sgd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +71,8 @@ def train_fixmatch(
     settings = repr((recipe, how, seed, type(net).__name__, len(unlabelled), digest(targets)))
     stepped = torch.compile(net) if recipe.compiled else net
 
-    def step(order: Tensor, number: int, coins: torch.Generator) -> Tensor:
+    def step(chosen: Tensor, epoch: int, coins: torch.Generator) -> Tensor:
         known = torch.randint(len(labelled), (recipe.batch,), generator=coins, device=device)
-        chosen = order[number * size : (number + 1) * size]
         x = how.weak(labelled.bytes, known, coins)
         weak, strong = (each(unlabelled.bytes, chosen, coins) for each in (how.weak, how.strong))
         with cast(recipe.precision, device):
@@ -99,7 +99,7 @@ def train_fixmatch(
         "checkpoint": checkpoint,
         "progress": progress,
     }
-    run(step, len(unlabelled), len(unlabelled) // size, recipe, optimizer, modules, after=after, **around)
+    run(step, len(unlabelled), size, recipe, optimizer, modules, after=after, **around)
     return mean.eval()
 
 

@@ -22,9 +22,11 @@ from bystander.training import batches
 from bystander.training.augment import Weak
 from bystander.training.batches import Images
 from bystander.training.clusters import normalised, typical
+from bystander.training.epochs import Checkpoint
 from bystander.training.fixmatch import FixMatch, train_fixmatch
-from bystander.training.loop import Checkpoint, Progress, Recipe, initial, pick, predict
+from bystander.training.loop import predict
 from bystander.training.networks import Network, resnet18
+from bystander.training.recipe import Progress, Recipe, initial, pick
 from bystander.training.simclr import SimClr, pretrain
 
 TRUNK = Recipe(epochs=100, batch=512, rate=0.5, decay=1e-4, schedule="cosine", warmup=0.1)

@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from bystander._validate import InputError, inside, whole
 from bystander.training.augment import Views
 from bystander.training.batches import Images
-from bystander.training.epochs import run
-from bystander.training.loop import Checkpoint, Progress, Recipe, cast, initial, prepare, sgd
+from bystander.training.epochs import Checkpoint, run
+from bystander.training.loop import prepare
+from bystander.training.recipe import Progress, Recipe, cast, initial, sgd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +85,7 @@ def pretrain(
     settings = repr((recipe, how, seed, type(net).__name__, len(images)))
     stepped = torch.compile(whole_net) if recipe.compiled else whole_net
 
-    def step(order: Tensor, number: int, coins: torch.Generator) -> Tensor:
-        chosen = order[number * size : (number + 1) * size]
+    def step(chosen: Tensor, epoch: int, coins: torch.Generator) -> Tensor:
         x = torch.cat([how.views(images.bytes, chosen, coins) for _ in range(2)])
         with cast(recipe.precision, device):
             seen = stepped(x.contiguous(memory_format=torch.channels_last))
@@ -100,5 +100,5 @@ def pretrain(
         "checkpoint": checkpoint,
         "progress": progress,
     }
-    run(step, len(images), len(images) // size, recipe, optimizer, {"net": whole_net}, **around)
+    run(step, len(images), size, recipe, optimizer, {"net": whole_net}, **around)
     return net.eval()

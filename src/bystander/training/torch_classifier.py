@@ -14,9 +14,11 @@ from bystander.mechanisms import Alibi, Release
 from bystander.training import batches
 from bystander.training.augment import Weak
 from bystander.training.base import Classifier
-from bystander.training.loop import Checkpoint, Progress, Recipe, initial, pick, predict, train
+from bystander.training.epochs import Checkpoint
+from bystander.training.loop import predict, train
 from bystander.training.losses import AlibiLoss, CrossEntropy, Loss, MarginalLoss
 from bystander.training.networks import Network, mlp
+from bystander.training.recipe import Progress, Recipe, initial, pick
 
 
 class TorchClassifier(Classifier):
