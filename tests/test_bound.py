@@ -82,10 +82,11 @@ def test_the_two_sided_form_is_the_naive_algorithm_with_both_halves():
         assert fast == pytest.approx(slow, abs=1e-6)
 
 
+@pytest.mark.parametrize("family", [Pure(), ApproxDP(0.0)], ids=lambda f: f.name)
 @given(guesses=st.integers(1, 10**6), share=st.floats(0, 1), confidence=st.floats(0.5, 0.999))
-def test_pure_is_the_exact_binomial_at_any_size(guesses, share, confidence):
+def test_without_delta_the_bound_is_the_exact_binomial_at_any_size(family, guesses, share, confidence):
     correct = round(share * guesses)
-    fast = epsilon(10**6, guesses, correct, Pure(), confidence=confidence)
+    fast = epsilon(10**6, guesses, correct, family, confidence=confidence)
     assert fast == pytest.approx(reference.exact_binomial(guesses, correct, 1 - confidence), abs=1e-7)
 
 

@@ -180,7 +180,8 @@ def rejects(kind, theta, constant, before, after, m, guesses, correct, gamma):  
     Above 50,000 guesses it goes in blocks that keep r and h below their true values, so that a rejection stays
     one, at the cost of less than a hundredth of the count's standard deviation (docs/math/blocks.md).
     """
-    if kind == 4 or (kind == 5 and before == 0.0 and after == 0.0):  # δ = 0: the exact binomial
+    pure = kind == 5 or (kind == 0 and constant == 0.0)
+    if kind == 4 or (pure and before == 0.0 and after == 0.0):  # δ = 0: the exact binomial
         return steinke_p_value(theta, constant, m, guesses, correct) < gamma
     block = 1
     if guesses > 50_000:
