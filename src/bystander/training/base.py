@@ -6,6 +6,7 @@ import copy
 import inspect
 from abc import ABC, abstractmethod
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -68,13 +69,21 @@ def change(of: Any, params: dict[str, Any]) -> None:
         setattr(of, name, value)
 
 
-def fresh(base: Any, seed: int, classes: int) -> Any:
-    """An unfitted copy of a learner. Where its own seed or number of classes is None, it gets these."""
+def fresh(base: Any, seed: int, classes: int, part: str = "") -> Any:
+    """An unfitted copy of a learner. Where its own seed or number of classes is None, it gets these.
+
+    `part` tells its checkpoint from those of the other copies.
+    """
     own = type(base).__module__.startswith("bystander.")
     new = type(base)(**base.get_params(deep=False)) if own else copy.deepcopy(base)
     known = new.get_params(deep=False) if hasattr(new, "get_params") else {}
     free = [name for name in SEEDS if name in known and known[name] is None]
-    told = dict.fromkeys(free[:1], seed) | ({"classes": classes} if own and known.get("classes", 0) is None else {})
+    told: dict[str, Any] = dict.fromkeys(free[:1], seed) | (
+        {"classes": classes} if own and known.get("classes", 0) is None else {}
+    )
+    if own and part and known.get("checkpoint") is not None:
+        whole = Path(known["checkpoint"])
+        told["checkpoint"] = whole.with_name(f"{whole.stem}-{part}{whole.suffix}")
     if told:
         new.set_params(**told)
     return new
@@ -116,15 +125,15 @@ def take(X: Any, chosen: Labels) -> Any:
     return X[chosen] if hasattr(X, "shape") else np.asarray(X)[chosen]
 
 
-def fit_soft(learner: Any, X: Any, soft: Matrix) -> None:
+def fit_soft(learner: Any, X: Any, soft: Matrix, **given: Any) -> None:
     """Fit on (rows, K) probabilities: by the learner itself, or with each row once a class, weighted."""
     if getattr(learner, "soft", False):
-        learner.fit(X, soft)
+        learner.fit(X, soft, **given)
         return
     if "sample_weight" not in inspect.signature(learner.fit).parameters:
         raise InputError(f"base is {type(learner).__name__}, which takes no sample_weight: it cannot learn soft labels")
     several, labels, weight = weighted(X, soft)
-    learner.fit(several, labels, sample_weight=weight)
+    learner.fit(several, labels, sample_weight=weight, **given)
 
 
 def weighted(X: Any, soft: Matrix) -> tuple[Any, Labels, Matrix]:

@@ -23,7 +23,8 @@ class LabelDPClassifier(Classifier):
     `mechanism`: RandomizedResponse, RRWithPrior, Alibi, or None for no privacy (ε = ∞). `prior` (a `ModelPrior`,
     `ClusterPrior`, `DomainPrior`, or probabilities) is RRWithPrior's; without one it is plain randomized response.
     `correction` is `Inverse()` unless given. ALIBI trains a `TorchClassifier` by its own loss, any other learner on
-    the posterior as soft labels. `classes` is never counted from the labels.
+    the posterior as soft labels; by its own loss, or with a prior, there is no correction to make. `classes` is never
+    counted from the labels.
 
     After `fit`: `release_` (all that training saw of the labels), `privacy_`, `model_`, and `base_rate_`, which comes
     from the release.
@@ -52,6 +53,7 @@ class LabelDPClassifier(Classifier):
         checked(self.mechanism, self.classes)
         if given.get("eval_set") is not None and self.mechanism is not None:
             warn("eval_set goes to the learner with its labels as they are: use rows whose labels need no privacy")
+        self._plan()
         noise, prior_seed, own, split = seeds(self.seed, 4)
         self.classes_ = np.arange(whole("classes", self.classes, 2, 1_000_000))
         self.model_ = fresh(self.base, number(own), self.classes)
@@ -65,6 +67,8 @@ class LabelDPClassifier(Classifier):
             self.model_.fit(X, labels, **given)
             return self
         self.drawn_ = self._prior(X, y, np.random.default_rng(prior_seed))
+        if self.drawn_ is not None and self._corrects():
+            self.drawn_.at(take(X, np.zeros(1, dtype=np.int64)))  # a prior that knows no other rows: told now
         held = None if self.drawn_ is None else self.drawn_.prior
         self.release_ = self.mechanism.randomize(y, held, rng=np.random.default_rng(noise))
         same_rows(self.release_.output, X)
@@ -82,7 +86,20 @@ class LabelDPClassifier(Classifier):
         p = aligned(self.model_, X, self.classes)
         if isinstance(self.correction_, NoCorrection) or self.correction_.through:
             return p
-        return corrected(self.correction_, p, *self._noise(X))
+        return in_blocks(self.correction_, p, X, self._noise)
+
+    def _plan(self) -> None:
+        """Refuse a correction that would be silently left out."""
+        own = isinstance(self.mechanism, Alibi) and (self.prior is not None or hasattr(self.base, "fit_alibi"))
+        if own and self.correction is not None and self._corrects():
+            why = "a prior" if self.prior is not None else f"{type(self.base).__name__}'s own loss for it"
+            raise InputError(
+                f"correction is {self.correction}: ALIBI with {why} has none to make; leave correction out"
+            )
+
+    def _corrects(self) -> bool:
+        """Are predictions to be corrected, as far as `correction` says?"""
+        return self.correction is None or not (self.correction.through or isinstance(self.correction, NoCorrection))
 
     def _noise(self, X: Any) -> tuple[Matrix, NDArray[np.int64], Matrix]:
         """The channels of these rows, which is whose, and what is believed of each row before it is predicted."""
@@ -100,7 +117,8 @@ class LabelDPClassifier(Classifier):
         if isinstance(found, Given) and not isinstance(self.prior, Prior):
             warn(
                 "prior is given as numbers: if they were counted on these labels, that is a release which nothing "
-                "accounts for; count them by DomainPrior, or give a Prior, which says what it cost"
+                "accounts for; count them by DomainPrior, or give a Prior, which says what it cost",
+                depth=2,
             )
         return found.draw(X, y, self.classes, rng)
 
@@ -124,11 +142,11 @@ class LabelDPClassifier(Classifier):
             self.model_.fit_alibi(X, release, **given)
             return
         elif self.drawn_ is not None:
-            fit_soft(self.model_, X, release.posterior())
+            fit_soft(self.model_, X, release.posterior(), **given)
             return
         else:
             soft = release.posterior(self.base_rate_)
-            fit_soft(self.model_, shown, soft[kept])
+            fit_soft(self.model_, shown, soft[kept], **given)
             self.soft_channel_ = soft.T @ soft / soft.sum(axis=0)[:, None]
         self.correction_ = chosen(how, self.model_, take(X, aside), self._noise, likelihood[aside])
 
@@ -152,6 +170,17 @@ def chosen(
     if not isinstance(how, HeldOut) or len(likelihood) == 0:
         return how
     return how.choose(aligned(model, aside, likelihood.shape[1]), *noise(aside), likelihood)
+
+
+def in_blocks(
+    how: Correction, p: Matrix, X: Any, noise: Callable[[Any], tuple[Matrix, Labels, Matrix]], held: int = 2**23
+) -> Matrix:
+    """Corrected, so many rows at a time that their channels, K × K numbers each at worst, stay within `held`."""
+    many = max(1, held // p.shape[1] ** 2)
+    if len(p) <= many:
+        return corrected(how, p, *noise(X))
+    parts = [np.arange(start, min(start + many, len(p))) for start in range(0, len(p), many)]
+    return np.concatenate([corrected(how, p[part], *noise(take(X, part))) for part in parts])
 
 
 def trust(prior: Matrix, rate: Matrix, likelihood: Matrix) -> float:

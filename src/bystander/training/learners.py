@@ -57,10 +57,10 @@ class Boosted(Classifier):
         if labels.min() == labels.max():
             raise InputError(f"y has only the label {labels[0]:g}: CatBoost needs two; give rows of more classes")
         told = {"loss_function": loss} | ({"classes_count": len(self.classes_)} if loss == "MultiClass" else {})
-        shown = None if eval_set is None else (self._columns(eval_set[0]), eval_set[1])
+        shown = None if eval_set is None else (self._columns(eval_set[0]), self._codes(eval_set[1]))
         frame = self._columns(X)
         self.model_ = catboost.CatBoostClassifier(**self._settings() | told)
-        self.model_.fit(frame, labels, cat_features=categories(frame), eval_set=shown, sample_weight=weight)
+        self.model_.fit(frame, labels, cat_features=places(frame), eval_set=shown, sample_weight=weight)
         self.start_: float | None = None
         return self
 
@@ -84,7 +84,7 @@ class Boosted(Classifier):
         frame, rate = self._columns(X), _rate(ratio)
         self.start_ = float(np.log(rate / (1 - rate)))
         baseline = np.full(len(ratio), self.start_)
-        pool = catboost.Pool(frame, ratio, cat_features=categories(frame), baseline=baseline)
+        pool = catboost.Pool(frame, ratio, cat_features=places(frame), baseline=baseline)
         told = {"loss_function": Through(), "eval_metric": "RMSE", "leaf_estimation_iterations": 1}
         self.model_ = catboost.CatBoost(self._settings() | told | {"leaf_estimation_method": "Newton"})
         self.model_.fit(pool)
@@ -120,16 +120,26 @@ class Boosted(Classifier):
             raise InputError(f"y has labels that are not among the {self.classes} classes: give 0…{self.classes - 1}")
         return given.astype(np.int64)
 
+    def _codes(self, given: Any) -> NDArray[Any]:
+        """Labels to stop on, as CatBoost was shown the others."""
+        found = np.searchsorted(self.classes_, given)
+        if (self.classes_[np.minimum(found, len(self.classes_) - 1)] != np.asarray(given)).any():
+            raise InputError(f"eval_set has labels that are not among {self.classes_.tolist()}: drop those rows")
+        return np.asarray(found)
+
     def _columns(self, X: Any) -> Any:
         """Missing categories are a category; those that no row has are let go: CatBoost would read them all."""
-        new = {}
-        for name in categories(X):
+        names = categories(X)
+        if not names:
+            return X
+        frame = X.copy(deep=False)
+        for name in names:
             column = X[name]
             if column.isna().any():
-                new[name] = column.astype("object").where(column.notna(), "missing").astype("category")
+                frame[name] = column.astype("object").where(column.notna(), "missing").astype("category")
             elif hasattr(column, "cat"):
-                new[name] = column.cat.remove_unused_categories()
-        return X.assign(**new) if new else X
+                frame[name] = column.cat.remove_unused_categories()
+        return frame
 
 
 class Through:
@@ -201,11 +211,17 @@ def logistic(**settings: Any) -> Logistic:
     return Logistic(**settings)
 
 
-def categories(X: Any) -> list[str]:
+def categories(X: Any) -> list[Any]:
     """The columns of a pandas frame that are no numbers."""
     if not hasattr(X, "select_dtypes"):
         return []
-    return [str(name) for name in X.columns if getattr(X[name].dtype, "kind", "O") not in "biuf"]
+    return [name for name in X.columns if getattr(X[name].dtype, "kind", "O") not in "biuf"]
+
+
+def places(X: Any) -> list[int]:
+    """Where they are: CatBoost takes a whole number for a place, not for a name."""
+    names = categories(X)
+    return [place for place, name in enumerate(X.columns) if name in names] if names else []
 
 
 def encoder(X: Any, rare: int) -> Any:

@@ -16,16 +16,18 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from bystander._validate import InputError, inside, whole
-from bystander.mechanisms import ConfidentGnmax
-from bystander.mechanisms.base import generator, read_labels
+from bystander.mechanisms import ConfidentGnmax, pate
+from bystander.mechanisms.base import Rng, read_labels
 from bystander.training import batches
 from bystander.training.augment import Weak
+from bystander.training.base import Classifier
 from bystander.training.batches import Images
 from bystander.training.clusters import normalised, typical
 from bystander.training.epochs import Checkpoint
 from bystander.training.fixmatch import FixMatch, train_fixmatch
 from bystander.training.loop import predict
 from bystander.training.networks import Network, resnet18
+from bystander.training.privacy import Privacy, named
 from bystander.training.recipe import Progress, Recipe, initial, pick
 from bystander.training.simclr import SimClr, pretrain
 
@@ -50,17 +52,14 @@ class Heads:
         inside("scale", self.scale, 0, 1e6)
 
 
-def shards(rows: int, teachers: int, rng: np.random.Generator | int | None = None) -> NDArray[np.int64]:
+def shards(rows: int, teachers: int, rng: Rng = None) -> NDArray[np.int64]:
     """(teachers, rows // teachers): disjoint rows at random. The few left over teach nobody.
 
     >>> held = shards(11, 3, 0)
     >>> held.shape, len(set(held.ravel().tolist()))
     ((3, 3), 9)
     """
-    if whole("teachers", teachers, 1) > rows:
-        raise InputError(f"teachers is {teachers}: there are {rows} rows; give at most one teacher a row")
-    size = rows // teachers
-    return generator(rng).permutation(rows)[: teachers * size].reshape(teachers, size)
+    return np.stack([part[: rows // teachers] for part in pate.shards(rows, teachers, rng)])
 
 
 def votes(
@@ -99,12 +98,13 @@ def votes(
     return counts.cpu().numpy()
 
 
-class PateFmClassifier:
+class PateFmClassifier(Classifier):
     """Fit on uint8 images (rows, height, width, 3) and private labels; only the student predicts.
 
     `mechanism` says how many images are asked about (its `queries`) and what the answers cost; `release_` is what it
-    released, with `release_.guarantee("replace")`. `unlabelled` are further public images. Which are asked about, the
-    trunk's features decide. Without `seed`, shards and noise come from the operating system's entropy.
+    released, `privacy_` its price, `asked_` the images that were asked about: the trunk's features decide which.
+    `network` is a `resnet18()` unless given; `unlabelled` are further public images. Without `seed`, shards and noise
+    come from the operating system's entropy.
     """
 
     def __init__(
@@ -123,35 +123,38 @@ class PateFmClassifier:
         progress: Progress | None = None,
     ) -> None:
         self.mechanism = mechanism
-        self.network = resnet18() if network is None else network
-        self.heads = Heads() if heads is None else heads
+        self.network = network
+        self.heads = heads
         self.trunk = trunk
         self.views = views
         self.student = student
         self.fixmatch = fixmatch
         self.device = device
         self.seed = seed
-        self.checkpoints = None if checkpoints is None else Path(checkpoints)
+        self.checkpoints = checkpoints
         self.progress = progress
 
     def fit(self, X: object, y: ArrayLike, unlabelled: object | None = None) -> PateFmClassifier:
         """Trunk, teachers, answers, student."""
         device, classes = pick(self.device), self.mechanism.classes
+        heads, network = self._planned(len(np.asarray(X)))
         entropy = np.random.SeedSequence(self.seed)
         seed, coins = int(entropy.generate_state(1)[0]), np.random.default_rng(entropy)
         held = np.asarray(X) if unlabelled is None else np.concatenate((np.asarray(X), np.asarray(unlabelled)))
         images = batches.rows(held, device)
         if not isinstance(images, Images):
             raise InputError(f"X has shape {held.shape} of {held.dtype}: PATE-FM takes uint8 images (rows, h, w, 3)")
-        net = initial(lambda: self.network.build(images.shape, classes), seed, device)
+        net = initial(lambda: network.build(images.shape, classes), seed, device)
         given: dict[str, Any] = {"seed": seed, "device": device, "progress": self.progress}
         pretrain(net, images, self.trunk, self.views, checkpoint=self._at("trunk.pt"), **given)
         features = predict(net, images, device=device, precision=self.trunk.precision, features=True)
         assert self.mechanism.queries is not None
-        asked = typical(features[: len(np.asarray(y))], self.mechanism.queries, seed=seed, device=device)
+        asked = typical(features[: len(np.asarray(X))], self.mechanism.queries, seed=seed, device=device)
         asked = coins.permutation(asked)
-        counted = votes(features, y, asked, self.heads, classes=classes, seed=int(coins.integers(2**31)), device=device)
+        counted = votes(features, y, asked, heads, classes=classes, seed=int(coins.integers(2**31)), device=device)
         self.release_ = self.mechanism.randomize(counted, rng=coins)
+        self.privacy_ = Privacy.of(self.release_, named(self.mechanism, self.release_))
+        self.classes_ = np.arange(classes)
         self.asked_ = asked
         told = self.release_.output >= 0
         if not told.any():
@@ -178,12 +181,19 @@ class PateFmClassifier:
         p = np.exp(predict(self.net_, batches.rows(X, device), device=device).astype(np.float64))
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
-    def predict(self, X: object) -> NDArray[np.int64]:
-        """The likeliest class of each row."""
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
+    def _planned(self, rows: int) -> tuple[Heads, Network]:
+        """Heads and network; what could only fail after hours of pretraining fails now."""
+        heads = Heads() if self.heads is None else self.heads
+        teachers = self.mechanism.teachers
+        if teachers is not None and teachers != heads.teachers:
+            raise InputError(f"teachers is {heads.teachers}: the mechanism has {teachers}; give Heads the same")
+        whole("teachers", heads.teachers, 1, rows)
+        whole("queries", self.mechanism.queries, 1, rows)
+        return heads, resnet18() if self.network is None else self.network
 
     def _at(self, name: str) -> Checkpoint | None:
         if self.checkpoints is None:
             return None
-        self.checkpoints.mkdir(parents=True, exist_ok=True)
-        return Checkpoint(self.checkpoints / name)
+        folder = Path(self.checkpoints)
+        folder.mkdir(parents=True, exist_ok=True)
+        return Checkpoint(folder / name)

@@ -62,6 +62,6 @@ def named(mechanism: Mechanism, release: Release) -> str:
     return f"one release by {type(mechanism).__name__}{paid}"
 
 
-def warn(told: str) -> None:
-    """A PrivacyWarning at the caller of `fit`."""
-    warnings.warn(told, PrivacyWarning, stacklevel=4)
+def warn(told: str, depth: int = 1) -> None:
+    """A PrivacyWarning at the caller of `fit`, which is so many calls up."""
+    warnings.warn(told, PrivacyWarning, stacklevel=depth + 2)

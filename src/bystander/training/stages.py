@@ -12,11 +12,12 @@ from bystander.mechanisms import MultiStage
 from bystander.mechanisms.base import Matrix
 from bystander.mechanisms.multi_stage import Stage
 from bystander.training.base import Classifier, Learner, aligned, fresh, number, rows, seeds, take
-from bystander.training.corrections import Correction, Inverse, base_rate, corrected
+from bystander.training.corrections import Correction, Inverse, base_rate
 from bystander.training.estimators import (
     chosen,
     fit_released,
     held_out,
+    in_blocks,
     kinds,
     mixture,
     same_classes,
@@ -55,6 +56,7 @@ class MultiStageClassifier(Classifier):
         if not isinstance(self.mechanism, MultiStage):
             raise InputError(f"mechanism is {self.mechanism!r}: give a MultiStage, or use LabelDPClassifier")
         same_classes(self.mechanism, self.classes)
+        every_stage(self.mechanism, rows(X))
         how = Inverse() if self.correction is None else self.correction
         if how.through:
             raise InputError(
@@ -68,7 +70,7 @@ class MultiStageClassifier(Classifier):
 
         def predict(stage: Stage) -> Matrix:
             """Train on what was released so far; predict the rows whose turn it is."""
-            model = fresh(self.base, number(own[len(self.models_)]), self.classes)
+            model = self._fresh(own)
             fit_released(model, take(X, stage.seen), stage.noisy, self.mechanism, **given)
             self.models_.append(model)
             return aligned(model, take(X, stage.rows), self.classes)
@@ -80,7 +82,7 @@ class MultiStageClassifier(Classifier):
         self.base_rate_ = base_rate(likelihood)
         self.trust_ = self._trust(likelihood)
         kept, aside = held_out(how, self.release_.rows, split)
-        last = fresh(self.base, number(own[len(self.models_)]), self.classes)
+        last = self._fresh(own)
         fit_released(last, take(X, kept), self.release_.output[kept], self.mechanism, **given)
         self.models_.append(last)
         self.correction_ = chosen(how, last, take(X, aside), self._noise, likelihood[aside])
@@ -90,7 +92,12 @@ class MultiStageClassifier(Classifier):
         """(rows, classes) probabilities of labels."""
         if not hasattr(self, "correction_"):
             raise InputError("the classifier is not fitted: call fit(X, y) first")
-        return corrected(self.correction_, aligned(self.models_[-1], X, self.classes), *self._noise(X))
+        return in_blocks(self.correction_, aligned(self.models_[-1], X, self.classes), X, self._noise)
+
+    def _fresh(self, own: list[np.random.SeedSequence]) -> Any:
+        """The next stage's learner; a checkpoint of its own, where there are any."""
+        stage = len(self.models_)
+        return fresh(self.base, number(own[stage]), self.classes, f"stage-{stage}")
 
     def _trust(self, likelihood: Matrix) -> float:
         """How far the later stages' priors are believed, by what was released of their rows."""
@@ -115,3 +122,11 @@ class MultiStageClassifier(Classifier):
         later = [share * one.channel(prior[first]) for share, prior in zip(shares[1:], priors, strict=True)]
         mixed = np.sum([shares[0] * np.broadcast_to(flat, later[0].shape), *later], axis=0)
         return mixed, which, mixture(priors[-1], self.base_rate_, self.trust_)
+
+
+def every_stage(mechanism: MultiStage, many: int) -> None:
+    """Each stage has rows."""
+    sizes = np.diff(np.round(np.cumsum((0.0, *mechanism.shares)) * many))
+    if (sizes < 1).any():
+        empty = int(np.argmax(sizes < 1))
+        raise InputError(f"shares is {mechanism.shares}: stage {empty} gets none of the {many} rows; give it more")

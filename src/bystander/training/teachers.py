@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +24,7 @@ class PateClassifier(Classifier):
     from its prediction (`sampled`): where 3 % are positive, argmax votes none. The student learns noisy labels, or with
     `soft` the noisy shares of Pate's votes. The teachers see labels as they are and are thrown away: all that leaves
     `fit` comes from `release_`. After `fit`: `release_`, `privacy_`, `shards_`, `queries_` (answered), `model_`.
+    `progress` is told of every teacher.
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class PateClassifier(Classifier):
         sampled: bool = True,
         soft: bool = False,
         seed: int | None = None,
+        progress: Callable[[int, int, float], None] | None = None,
     ) -> None:
         self.base = base
         self.mechanism = mechanism
@@ -42,6 +46,7 @@ class PateClassifier(Classifier):
         self.sampled = sampled
         self.soft = soft
         self.seed = seed
+        self.progress = progress
 
     def fit(self, X: Any, y: Any, *, queries: Any = None) -> PateClassifier:
         """Train the teachers, have them answer the first `queries` (public rows; else some of X), train the student."""
@@ -62,10 +67,12 @@ class PateClassifier(Classifier):
             asked = take(X, np.sort(some))
         else:
             asked = take(queries, np.arange(min(most, rows(queries))))
-        p = np.stack([self._vote(X, labels, shard, asked, seed) for shard, seed in zip(
-            self.shards_, own.spawn(len(self.shards_)), strict=True
-        )])  # fmt: skip
-        counts = cast(p, sampled=self.sampled, rng=np.random.default_rng(votes))
+        p = []
+        for teacher, seed in enumerate(own.spawn(len(self.shards_))):
+            p.append(self._vote(X, labels, teacher, asked, seed))
+            if self.progress:
+                self.progress(teacher + 1, len(self.shards_), math.nan)
+        counts = cast(np.stack(p), sampled=self.sampled, rng=np.random.default_rng(votes))
         self.release_ = self.mechanism.randomize(counts, rng=np.random.default_rng(noise))
         self.privacy_ = Privacy.of(self.release_, named(self.mechanism, self.release_))
         self._learn(asked, number(last))
@@ -77,16 +84,18 @@ class PateClassifier(Classifier):
             raise InputError("the classifier is not fitted: call fit(X, y) first")
         return aligned(self.model_, X, self.classes)
 
-    def _vote(self, X: Any, labels: Labels, shard: Labels, asked: Any, seed: np.random.SeedSequence) -> Matrix:
+    def _vote(self, X: Any, labels: Labels, teacher: int, asked: Any, seed: np.random.SeedSequence) -> Matrix:
         """One teacher's prediction; where its shard has one label alone, that label."""
+        shard = self.shards_[teacher]
         own = labels[shard]
-        teacher = Constant() if (own == own[0]).all() else fresh(self.base, number(seed), self.classes)
-        teacher.fit(take(X, shard), own)
-        p = aligned(teacher, asked, self.classes)
+        constant = bool((own == own[0]).all())
+        model = Constant() if constant else fresh(self.base, number(seed), self.classes, f"teacher-{teacher}")
+        model.fit(take(X, shard), own)
+        p = aligned(model, asked, self.classes)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     def _learn(self, asked: Any, seed: int) -> None:
-        self.model_ = fresh(self.base if self.student is None else self.student, seed, self.classes)
+        self.model_ = fresh(self.base if self.student is None else self.student, seed, self.classes, "student")
         if isinstance(self.mechanism, Pate):
             answered, told = np.arange(self.release_.rows), self.mechanism.labels(self.release_)
         else:
