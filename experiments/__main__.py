@@ -10,6 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from bystander import InputError
 from experiments._record import HERE, Record
 from experiments._spec import Experiment, every
 
@@ -19,11 +20,11 @@ _PAGES = HERE.parent / "docs"
 def show(experiments: dict[str, Experiment]) -> None:
     """Name, what it reproduces, profiles and what their records say they cost."""
     for name, experiment in experiments.items():
-        print(f"{name:9s} {experiment.reproduces}")
+        print(f"{name:10s} {experiment.reproduces}")
         for profile in experiment.profiles:
             record = Record.load(name, profile)
             cost = "no record yet" if record is None else f"{record.seconds:,.0f} s for {len(record.cells)} cells"
-            print(f"{'':11s}--profile {profile}: {cost}")
+            print(f"{'':12s}--profile {profile}: {cost}")
 
 
 def draw(name: str, root: Path = HERE) -> None:
@@ -89,7 +90,11 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"{args.name} has no profile {args.profile}; it has {', '.join(experiment.profiles)}")
         settings = experiment.profiles[args.profile]
         record = Record.open(args.name, args.profile, settings, fresh=args.fresh, root=args.into.resolve())
-        experiment.run(record)
+        try:
+            experiment.run(record)
+        except InputError as error:
+            print(error, file=sys.stderr)
+            return 2
         record.write()
         print(f"{args.name} --profile {args.profile}: {record.seconds:,.0f} s", file=sys.stderr)
     draw(args.name, args.into.resolve() if args.verb == "run" else HERE)

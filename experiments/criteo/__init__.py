@@ -2,7 +2,8 @@
 
 Day 0 trains the reference, 80 % of day 1 the target; the other 20 % (4 % validation, 16 % test) are the control. The
 profiles `small` and `paper` run on made-up rows in Criteo's shape (`_clicks`), whose true P(click | x) is known: every
-target is audited with that flawless reference too. `real` reads day_0.gz and day_1.gz from cache/ or BYSTANDER_DATA.
+target is audited with that flawless reference too. `real` reads day_0.gz and day_1.gz from cache/ or BYSTANDER_DATA;
+`sample` 8,000 real rows of the Kaggle challenge, which know no day: the first half is "day 0".
 
 Choices where the paper is silent: the domain prior's column (C14), ε_p = .05, LP-2ST's shares (60/40).
 """
@@ -36,6 +37,10 @@ PROFILES = {
     },
     "paper": _COMMON,
     "real": {**_COMMON, "stand_in": None},
+    "sample": {
+        **_COMMON, "stand_in": None, "file": "criteo_8000.tsv.gz", "rows": 4_000, "teachers": 20,
+        "catboost": {"iterations": 30, "learning_rate": 0.1, "depth": 4},
+    },
     "tiny": {
         **_COMMON, "rows": 6_000, "canaries": 1_200, "games": 20, "teachers": 10, "answers": 60, "epsilons": [4],
         "catboost": {"iterations": 10, "learning_rate": 0.4, "depth": 4},
@@ -73,8 +78,12 @@ def read(day: int, settings: dict[str, Any]) -> _clicks.Clicks:
     rows = settings["rows"] + settings["fresh"]
     if settings["stand_in"] is not None:
         return _clicks.draw(rows, day=day, seed=settings["seed"])
-    name = f"day_{day}"
-    table = datasets.criteo.load(_data.folder(f"{name}.gz", name, f"{name}.first.gz"), day=day, rows=rows)
+    if "file" in settings:
+        path = _data.folder(settings["file"]) / settings["file"]
+        table = datasets.criteo.load(path, rows=rows, skip=day * rows)
+    else:
+        name = f"day_{day}"
+        table = datasets.criteo.load(_data.folder(f"{name}.gz", name, f"{name}.first.gz"), day=day, rows=rows)
     labels = table.pop("label").to_numpy(np.int64)
     return _clicks.Clicks(table, labels, np.full(len(labels), np.nan))
 

@@ -11,7 +11,9 @@ from experiments._record import Record
 def figures(record: Record) -> dict[str, Any]:
     """ε found against ε spent; and beside membership inference."""
     rows = record.settings["rows"]
-    what = "Criteo" if record.settings["stand_in"] is None else "Made-up rows in Criteo's shape (stand-in)"
+    what = "Made-up rows in Criteo's shape (stand-in)" if record.settings["stand_in"] else "Criteo"
+    if "file" in record.settings:
+        what = "Criteo, 8,000 real rows of no day (a sample)"
     return draw.figures(record, "criteo", f"{what}: {rows:,} rows a day, 95 %, δ = 1e-5")
 
 

@@ -1,0 +1,68 @@
+"""The command line of the experiments: what there is, what it costs, pages that are filled from records; small runs."""
+
+import json
+import time
+
+import pytest
+from experiments._record import HERE, Record
+from experiments._spec import every
+
+from experiments import __main__ as command
+
+
+def test_list_shows_every_experiment_and_what_its_profiles_cost(capsys):
+    assert command.main(["list"]) == 0
+    shown = capsys.readouterr().out
+    for name, experiment in every().items():
+        assert f"{name} " in shown
+        assert experiment.reproduces in shown
+        for profile in experiment.profiles:
+            assert f"--profile {profile}:" in shown
+    record = Record.load("rr", "small")
+    assert f"--profile small: {record.seconds:,.0f} s for {len(record.cells)} cells" in shown
+
+
+def test_every_record_is_of_its_experiment_as_it_is_set_now():
+    """A record of other settings than the code's would be one that no command makes."""
+    found = every()
+    for path in sorted(HERE.glob("*/records/*.json")):
+        body = json.loads(path.read_text())
+        assert path.name == f"{body['experiment']}-{body['profile']}.json"
+        assert body["settings"] == json.loads(json.dumps(found[body["experiment"]].profiles[body["profile"]])), path
+        assert body["cells"]
+
+
+def test_an_unknown_profile_is_refused(capsys):
+    with pytest.raises(SystemExit) as status:
+        command.main(["run", "rr", "--profile", "huge"])
+    assert status.value.code == 2
+    assert "rr has no profile huge; it has small, paper" in capsys.readouterr().err
+
+
+def test_data_that_is_not_there_is_an_error_of_one_line(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("experiments._data.CACHE", tmp_path)
+    monkeypatch.delenv("BYSTANDER_DATA", raising=False)
+    assert command.main(["run", "criteo", "--profile", "real", "--into", str(tmp_path)]) == 2
+    error = capsys.readouterr().err.strip()
+    assert "\n" not in error
+    assert f"{tmp_path} has no day_0.gz" in error
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_page_is_filled_between_its_marks_alone(tmp_path, monkeypatch):
+    page = tmp_path / "results-made-up.md"
+    page.write_text("Before.\n\n<!-- made-up-small -->\nold\n<!-- end -->\n\nAfter <!-- end -->.\n")
+    monkeypatch.setattr(command, "_PAGES", tmp_path)
+    command._fill("made-up-small", "| new |")
+    assert page.read_text() == "Before.\n\n<!-- made-up-small -->\n| new |\n<!-- end -->\n\nAfter <!-- end -->.\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "profile", "cells"), [("rr", "small", 24), ("criteo", "tiny", 8)])
+def test_small_runs_end_in_under_five_minutes(name, profile, cells, tmp_path, capsys):
+    start = time.monotonic()
+    assert command.main(["run", name, "--profile", profile, "--into", str(tmp_path)]) == 0
+    assert time.monotonic() - start < 300
+    assert len(Record.load(name, profile, tmp_path).cells) == cells
+    assert list((tmp_path / name / "figures").glob("*.png"))
+    assert f"{name} --profile {profile}: " in capsys.readouterr().err
