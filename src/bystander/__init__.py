@@ -3,12 +3,16 @@
 from bystander._validate import InputError
 from bystander._version import __version__
 from bystander.attacks import Learned, LogRatio, PaperScore
+from bystander.attributes import audit_attribute
 from bystander.audit import audit
 from bystander.bound import bound
 from bystander.games.guesses import Above, Centred, Tails
+from bystander.interventions import LabelCanaries, RowCoins, audit_label_canaries
 from bystander.records import Records
+from bystander.referee import audit_game
 from bystander.result import Bound, Result
 from bystander.rivals import at_label, calibrated_scores, lira_scores, loss_scores, rmia_scores
+from bystander.samplers import Chain, Finite
 from bystander.scores import Given, Paired, scores
 from bystander.selection import EProcess, FixedFraction, Grid, PaperSweep, Quantile
 from bystander.tradeoff import (
@@ -27,12 +31,15 @@ __all__ = [
     "ApproxDP",
     "Bound",
     "Centred",
+    "Chain",
     "EProcess",
+    "Finite",
     "FixedFraction",
     "Gaussian",
     "Given",
     "Grid",
     "InputError",
+    "LabelCanaries",
     "Laplace",
     "Learned",
     "LogRatio",
@@ -44,6 +51,7 @@ __all__ = [
     "RandomizedResponse",
     "Records",
     "Result",
+    "RowCoins",
     "Shift",
     "Steinke",
     "Tails",
@@ -51,6 +59,9 @@ __all__ = [
     "__version__",
     "at_label",
     "audit",
+    "audit_attribute",
+    "audit_game",
+    "audit_label_canaries",
     "bound",
     "calibrated_scores",
     "lira_scores",

@@ -61,6 +61,26 @@ def saw(labels: NDArray[np.int64], reference: NDArray[np.float64], scores: NDArr
     return Seen(_densities(labels, reference, scores), reliability(labels, reference), _auc(labels, reference, scores))
 
 
+def saw_two(members: NDArray[np.float64], others: NDArray[np.float64]) -> Seen:
+    """Densities of two kinds of score over the middle 99.8 %, and the AUC: of games that end as scores and bits."""
+    one, two = np.sort(members), np.sort(others)
+    if not len(one) or not len(two):
+        return Seen(Curve((), (), ()), Curve((), (), ()), 0.5)
+    low = min(float(np.quantile(one, 0.001)), float(np.quantile(two, 0.001)))
+    high = max(float(np.quantile(one, 0.999)), float(np.quantile(two, 0.999)))
+    if not high - low > 1e-12 * max(1.0, abs(high), abs(low)):
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, 61)
+
+    def density(values: NDArray[np.float64]) -> tuple[float, ...]:
+        count, _ = np.histogram(np.clip(values, low, high), edges)
+        return tuple((count / count.sum() / (edges[1] - edges[0])).tolist())
+
+    below, upto = np.searchsorted(two, one, "left"), np.searchsorted(two, one, "right")
+    auc = float((below + upto).mean() / (2 * len(two)))
+    return Seen(Curve(tuple(edges.tolist()), density(one), density(two)), Curve((), (), ()), auc)
+
+
 def fit(attack: Attack, source: str, summary: Summary) -> tuple[Attack, int]:
     """The attack fitted on the collected rows, and on how many."""
     some = summary.sample

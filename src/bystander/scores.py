@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bystander._validate import InputError
 from bystander.asked import RECORDS, Asked
@@ -15,8 +15,8 @@ from bystander.games import membership
 from bystander.games.guesses import Guess, Tails
 from bystander.games.label import game_keys
 from bystander.games.membership import Pairs, Scored
-from bystander.outcome import Seen
-from bystander.result import Curve, Result
+from bystander.outcome import saw_two
+from bystander.result import Result
 from bystander.scored import Sides, control_from_data, from_array, from_arrays, from_data
 from bystander.selection import Quantile, Selection
 from bystander.tradeoff import Family, Shift
@@ -130,7 +130,7 @@ def _paired(sides: Sides, guess: Guess, attack: str, games: int, seed: int, shif
         games=games,
         seed=seed,
         tally=partial(membership.paired, pairs, guess, keys),
-        seen=_seen(sides),
+        seen=saw_two(sides.members.scores, sides.others.scores),
         assumptions=(
             "Members and others were drawn independently, or are a random split of one set. They were paired at "
             "random, and a coin tossed after training shows one of each pair.",
@@ -166,7 +166,7 @@ def _given(sides: Sides, guess: Guess, attack: str, seed: int) -> Played:
         games=1,
         seed=seed,
         tally=partial(membership.given, rows, np.arange(m) < inside, guess, seed),
-        seen=_seen(sides),
+        seen=saw_two(sides.members.scores, sides.others.scores),
         assumptions=(
             "A fair coin, tossed independently for every row before training, decided whether the row was trained on.",
             "Every row was scored by one rule, which does not know the row's coin.",
@@ -181,21 +181,3 @@ def _fair(heads: int, tosses: int) -> float:
     from scipy.special import bdtr
 
     return float(min(1.0, 2 * bdtr(min(heads, tosses - heads), tosses, 0.5)))
-
-
-def _seen(sides: Sides) -> Seen:
-    """Densities of the two kinds of score over the middle 99.8 %, and the AUC."""
-    one, two = np.sort(sides.members.scores), np.sort(sides.others.scores)
-    low = min(float(np.quantile(one, 0.001)), float(np.quantile(two, 0.001)))
-    high = max(float(np.quantile(one, 0.999)), float(np.quantile(two, 0.999)))
-    if not high - low > 1e-12 * max(1.0, abs(high), abs(low)):
-        low, high = low - 0.5, high + 0.5
-    edges = np.linspace(low, high, 61)
-
-    def density(values: NDArray[np.float64]) -> tuple[float, ...]:
-        count, _ = np.histogram(np.clip(values, low, high), edges)
-        return tuple((count / count.sum() / (edges[1] - edges[0])).tolist())
-
-    below, upto = np.searchsorted(two, one, "left"), np.searchsorted(two, one, "right")
-    auc = float((below + upto).mean() / (2 * len(two)))
-    return Seen(Curve(tuple(edges.tolist()), density(one), density(two)), Curve((), (), ()), auc)

@@ -263,7 +263,7 @@ def plain_number(value: float, places: int) -> str:
 def no_control(result: Result) -> str:
     """What is said where there is no control."""
     if result.stand_in is None:
-        return "No control is needed: the coins were tossed before training, and the rows that they left out are one."
+        return game(result).spared
     return (
         f"No control rows were given. An error of the {result.stand_in} looks exactly like leakage: play the same game "
         "on rows that the model never trained on with `--control`, and compare the two numbers."
