@@ -78,9 +78,9 @@ def fresh(base: Any, seed: int, classes: int, part: str = "") -> Any:
     new = type(base)(**base.get_params(deep=False)) if own else copy.deepcopy(base)
     known = new.get_params(deep=False) if hasattr(new, "get_params") else {}
     free = [name for name in SEEDS if name in known and known[name] is None]
-    told: dict[str, Any] = dict.fromkeys(free[:1], seed) | (
-        {"classes": classes} if own and known.get("classes", 0) is None else {}
-    )
+    told: dict[str, Any] = dict.fromkeys(free[:1], seed)
+    if own and known.get("classes", 0) is None:
+        told["classes"] = classes
     if own and part and known.get("checkpoint") is not None:
         whole = Path(known["checkpoint"])
         told["checkpoint"] = whole.with_name(f"{whole.stem}-{part}{whole.suffix}")

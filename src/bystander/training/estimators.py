@@ -67,7 +67,7 @@ class LabelDPClassifier(Classifier):
             self.model_.fit(X, labels, **given)
             return self
         self.drawn_ = self._prior(X, y, np.random.default_rng(prior_seed))
-        if self.drawn_ is not None and self._corrects():
+        if self.drawn_ is not None and self._corrects() and not isinstance(self.mechanism, Alibi):
             self.drawn_.at(take(X, np.zeros(1, dtype=np.int64)))  # a prior that knows no other rows: told now
         held = None if self.drawn_ is None else self.drawn_.prior
         self.release_ = self.mechanism.randomize(y, held, rng=np.random.default_rng(noise))
