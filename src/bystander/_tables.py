@@ -118,6 +118,11 @@ class File:
         """Whether it is on this machine."""
         return bool(self.filesystem.type_name == "local")
 
+    @property
+    def identity(self) -> str:
+        """The same for two names of one file."""
+        return os.path.realpath(self.path) if self.local else self.name
+
     def opened(self) -> Any:
         """Its bytes, as a context; only a CSV file's are a stream, decompressed."""
         if self.kind == "CSV":
@@ -152,10 +157,9 @@ def locate(data: Data) -> tuple[list[File], str]:
         files += _expand(os.fspath(item))
     seen: set[str] = set()
     for file in files:
-        same = os.path.realpath(file.path) if file.local else file.name
-        if same in seen:
+        if file.identity in seen:
             raise InputError(f"{file.name} is given twice: name each file once, or its rows would count twice")
-        seen.add(same)
+        seen.add(file.identity)
     base = os.path.basename(files[0].name.rstrip("/")) or files[0].name
     if len(files) == 1:
         label = base

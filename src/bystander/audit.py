@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bystander import inputs
-from bystander._validate import InputError
+from bystander._validate import InputError, whole
 from bystander.asked import Asked
 from bystander.attacks import Attack, LogRatio
 from bystander.bound import shift_assumption
@@ -105,12 +105,14 @@ def audit(
     arrays = (labels, target, reference, id, group, slice)
     columns = inputs.named(data, *arrays)
     engine = Local() if engine is None else engine
+    if stream_above is not None:
+        stream_above = whole("stream_above", stream_above, 0)
     above = 0 if engine.streams else None if exact or canaries is not None else stream_above
     if exact and engine.streams:
         raise InputError("exact needs the rows in memory: use engine local, or leave it out")
     members = inputs.rows(data, columns, reference_data, above, *arrays)
     classes = inputs.classes(members)
-    others = None if control is None else inputs.control_rows(control, columns, above)
+    others = None if control is None else inputs.control_rows(control, data, columns, above)
     if others is not None and (there := inputs.classes(others)) != classes:
         raise InputError(
             f"{others.source}: control has {there} classes, the audited rows {classes}: give the same columns"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bystander._keys import mix64
+from bystander._tables import locate
 from bystander._validate import InputError, whole
 from bystander.records import Columns, Records, from_arrays, from_files, from_frame
 from bystander.stream import Stream, open_stream
@@ -30,7 +31,9 @@ def named(data: object, *names: Any) -> Columns | None:
 
     def several(what: str, value: Any) -> tuple[str, ...]:
         value = (value,) if isinstance(value, str) else value
-        if not isinstance(value, list | tuple) or not value or not all(isinstance(name, str) for name in value):
+        if isinstance(value, list | tuple) and not value:
+            raise InputError(f"{what} names no column: give one column, or one per class")
+        if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
             raise InputError(f"{what} is {type(value).__name__}: with data, give the names of its columns")
         return tuple(value)
 
@@ -44,13 +47,17 @@ def rows(data: Any, columns: Columns | None, reference_data: Any, stream_above: 
     if columns is None:
         labels, target, reference, id, group, slice = arrays
         return from_arrays(labels, target, reference, ids=id, groups=group, slices=slice)
-    if not isinstance(data, str | Path | list | tuple):
+    if not _named_files(data):
         return from_frame(data, columns)
     if stream_above is not None and reference_data is None and columns.group is None:
         found = _large(data, columns, stream_above)
         if found is not None:
             return found
     return from_files(data, columns, reference_data=reference_data)
+
+
+def _named_files(data: object) -> bool:
+    return isinstance(data, str | Path | list | tuple)
 
 
 def _large(data: Any, columns: Columns, stream_above: int) -> Stream | None:
@@ -64,7 +71,7 @@ def _large(data: Any, columns: Columns, stream_above: int) -> Stream | None:
     return found if stream_above == 0 or (found.rows or 0) > stream_above else None
 
 
-def control_rows(control: object, columns: Columns | None, stream_above: int | None) -> Rows:
+def control_rows(control: Any, data: Any, columns: Columns | None, stream_above: int | None) -> Rows:
     """The control's rows: the same columns of more data, or a mapping of arrays."""
     if isinstance(control, Mapping):
         if not {"labels", "target", "reference"} <= set(control) <= set(_PARTS):
@@ -72,6 +79,11 @@ def control_rows(control: object, columns: Columns | None, stream_above: int | N
         return rows(None, None, None, None, *(control.get(name) for name in _PARTS))
     if columns is None and not isinstance(control, Records):
         raise InputError("control is no mapping: beside arrays, give a mapping of labels, target and reference")
+    if _named_files(control) and _named_files(data):
+        audited = {file.identity for file in locate(data)[0]}
+        twice = next((file.name for file in locate(control)[0] if file.identity in audited), None)
+        if twice is not None:
+            raise InputError(f"{twice} is audited and given as control: give rows that the target did not train on")
     return rows(control, columns, None, stream_above)
 
 

@@ -152,6 +152,14 @@ def test_outputs_do_not_replace_each_other_or_what_is_read(logs, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["held.csv", "link.json", "logs.parquet"]
 
 
+def test_rows_that_are_audited_are_no_control(logs, tmp_path):
+    link = tmp_path / "other" / "link.parquet"
+    link.parent.mkdir()
+    link.symlink_to(logs)
+    for data, control in ((logs, logs), (tmp_path / "*.parquet", logs), (logs, link), (logs, f"file://{logs}")):
+        assert "is audited and given as control" in refused(*audit(data, "--control", control))
+
+
 @pytest.mark.parametrize("option", ["--json", "--html", "--plot"])
 def test_outputs_that_fail_to_be_written_after_all_are_one_line(logs, option):
     """Root may write anywhere, so /proc passes the check and refuses the file."""
@@ -182,6 +190,8 @@ def test_a_picture_of_an_unknown_kind_is_refused_and_nothing_is_written(logs, tm
         (("--games", "1e3"), "'--games'"),
         (("--seed", "-1"), "seed is -1"),
         (("--canaries", "41"), "canaries is 41"),
+        (("--stream-above", "-1"), "stream_above is -1"),
+        (("--target", ","), "target names no column"),
         (("--guesses", "2"), "guesses is 2"),
         (("--guesses", "many"), "--guesses is 'many'"),
         (("--guesses", "0.1,nan"), "guesses is nan"),

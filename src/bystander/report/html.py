@@ -224,7 +224,8 @@ def _slices(result: Result) -> str:
     hidden = len(parts) - MOST_SLICES
     table += f'<p class="note">… and {hidden:,} more: see the JSON report.</p>' if hidden > 0 else ""
     title = f"Slices by {result.slice_column}" if result.slice_column else "Slices"
-    return _card(title, table, note=words.slices_note(result), wide=True, kind="long")
+    kind = "long" if len(parts) > 12 else ""  # a long table may go over to the next page in print
+    return _card(title, table, note=words.slices_note(result), wide=True, kind=kind)
 
 
 def _descriptive(result: Result) -> str:
