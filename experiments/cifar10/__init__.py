@@ -60,8 +60,8 @@ PROFILES: dict[str, dict[str, Any]] = {
         "network": {"kind": "resnet18", "width": 64},
         "target": {"epochs": 30, "batch": 250, "rate": 0.2, "decay": 5e-4, "shift": 4},
         "alibi_warmup": 5,
-        "trunk": {"epochs": 30, "batch": 512, "rate": 0.5, "decay": 1e-4},
-        "student": {"epochs": 16, "batch": 64, "rate": 0.03, "decay": 5e-4},
+        "trunk": {"epochs": 60, "batch": 512, "rate": 0.5, "decay": 1e-4},
+        "student": {"epochs": 32, "batch": 64, "rate": 0.03, "decay": 5e-4},
         "fixmatch": {"ratio": 4},
     },
 }
