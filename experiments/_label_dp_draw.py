@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from experiments import _draw
-from experiments._draw import DEFAULT, INK, PALE, PAPER, VALID, floor, grid, legend, markdown, number
+from experiments._draw import DEFAULT, INK, PALE, PAPER, PROXY, VALID, floor, grid, legend, markdown, number
 from experiments._label_dp import EPSILONS, MECHANISMS, PATE, PLAIN, name
 from experiments._record import Record
 
@@ -127,11 +127,16 @@ def figures(record: Record, key: str, title: str) -> dict[str, Any]:
     figure, axes = grid(1, len(MECHANISMS), 13, 4, sharey=True)
     for ax, mechanism in zip(axes[0], MECHANISMS, strict=True):
         _panel(ax, [(place, cell) for kind, place, cell in audited(record) if kind == mechanism])
+        theirs = [(place, float(text.split()[0])) for place, text in enumerate(TABLE[mechanism]) if text != DASH]
+        ax.plot(*zip(*theirs, strict=True), color=PROXY, marker="o", markerfacecolor="none", markersize=5,
+                linestyle="none", label="the paper's numbers (Criteo)")  # fmt: skip
         ax.set_title(mechanism, fontsize=9.5)
-    axes[0][0].set_ylim(-0.03 * (top := _top(record)), top)  # shared; the mechanism's own ε leaves at the top
+    highest = max(float(text.split()[0]) for line in TABLE.values() for text in line if text != DASH)
+    top = max(_top(record), 1.08 * highest)  # shared; the mechanism's own ε leaves at the top
+    axes[0][0].set_ylim(-0.03 * top, top)
     axes[0][0].set_ylabel("ε found")
     figure.suptitle(title, fontsize=11)
-    legend(figure, axes[0][0], 5)
+    legend(figure, axes[0][0], 6)
     return {key: figure, f"{key}-mia": _beside(record, title)}
 
 
@@ -165,6 +170,7 @@ def _panel(ax: Any, cells: list[tuple[int, dict[str, Any]]]) -> None:
     if len(truth) == len(x):
         ax.plot(x, truth, color=VALID, marker="D", markersize=4, label="valid bound by the true P")
     ax.set_xticks(range(len(EPSILONS)), [shown(epsilon) for epsilon in EPSILONS])
+    ax.set_xlim(-0.3, len(EPSILONS) - 0.7)
     ax.set_xlabel("ε")
 
 
@@ -186,6 +192,9 @@ def _beside(record: Record, title: str) -> Any:
                        for _, cell in cells]  # fmt: skip
             ax.plot([at for at, _ in cells], control, color=INK, marker="_", markersize=8, linestyle="none",
                     label="label game on control rows" if k == len(MECHANISMS) - 1 else None)  # fmt: skip
+        low = [(place, epsilon) for place, epsilon in enumerate(EPSILONS) if epsilon != "inf"]
+        ax.hlines([epsilon for _, epsilon in low], [at - 0.42 for at, _ in low], [at + 0.42 for at, _ in low],
+                  color=PALE, linestyle="--", linewidth=1, label="ε of the mechanism, between labels")  # fmt: skip
         ax.set_ylim(-0.03 * (top := _top(record)), top)
         ax.set_xticks(range(len(EPSILONS)), [shown(epsilon) for epsilon in EPSILONS])
         ax.set_xlabel("ε")

@@ -72,7 +72,7 @@ def test_more_rows_begin_with_the_same_rows(day):
 
 
 def test_days_drift_and_without_drift_only_the_rows_are_new():
-    next_day, still = draw(10_000, day=1), draw(20_000, day=1, drift=STILL)
+    next_day, still = draw(10_000, day=1), draw(10_000, day=1, drift=STILL)
     first = draw(10_000)
     known = set(first.frame["C3"].cat.categories)
     assert np.isin(still.frame["C3"], list(known)).mean() > np.isin(next_day.frame["C3"], list(known)).mean() + 0.01
