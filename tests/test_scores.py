@@ -321,6 +321,25 @@ def test_the_command_line_refuses_in_one_line(cli, tmp_path, args, told):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("others", "control", "told"),
+    [
+        ("rows", "more", "rows.parquet is given as members and as others"),
+        ("more", "rows", "rows.parquet is given as played and as control"),
+        ("more", "more", "more.parquet is given as others and as control"),
+    ],
+)
+def test_a_file_is_one_thing(cli, tmp_path, others, control, told):
+    for name in ("rows", "more"):
+        parquet.write_table(TABLE.select(["s"]), tmp_path / f"{name}.parquet")
+    files = {"--others": tmp_path / f"{others}.parquet", "--control": tmp_path / f"{control}.parquet"}
+    args = [part for pair in files.items() for part in pair]
+    status, out, err = cli("scores", tmp_path / "rows.parquet", "--score", "s", *args)
+    assert (status, out) == (2, "")
+    assert told in err
+    assert err.count("\n") == 1
+
+
 def test_fail_above_and_files(cli, tmp_path):
     parquet.write_table(TABLE, tmp_path / "rows.parquet")
     outputs = [tmp_path / f"r.{kind}" for kind in ("json", "html", "svg")]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bystander import _columns, _keys
 from bystander._frames import array_source, frame_source
-from bystander._tables import Source, Where, find
+from bystander._tables import Source, Where, find, locate
 from bystander._validate import InputError
 from bystander.games.membership import Scored
 
@@ -66,14 +66,17 @@ def from_data(data: Any, score: Any, member: Any, id: Any, others: Any) -> Sides
     tables, source = _tables(data, "data frame")
     if member is not None:
         return _split([_read(table, score, member, id) for table in tables], source)
+    _apart(("members", data), ("others", others))
     more, other_source = _tables(others, "the others' data frame")
     mine, theirs = (_joined([_read(table, score, None, id) for table in some]) for some in (tables, more))
     return Sides(mine, theirs, f"{source} and {other_source}")
 
 
-def control_from_data(data: Any, score: str, member: str | None, id: str | None) -> Scored:
+def control_from_data(control: Any, data: Any, others: Any, score: str, member: str | None, id: str | None) -> Scored:
     """Scores of rows that were not trained on; bits, where the data has them, must say so."""
-    tables, _ = _tables(data, "the control's data frame")
+    for rows in (("played", data), ("others", others)):
+        _apart(rows, ("control", control))
+    tables, _ = _tables(control, "the control's data frame")
     parts = [_read(table, score, member if member in table.columns else None, id) for table in tables]
     for part in parts:
         if part.bits is not None and member is not None and part.bits.any():
@@ -83,9 +86,20 @@ def control_from_data(data: Any, score: str, member: str | None, id: str | None)
 
 
 def _tables(data: Any, name: str) -> tuple[list[Source], str]:
-    if isinstance(data, str | Path | list | tuple):
-        return find(data)
-    return [frame_source(data, name)], name
+    return find(data) if _named_files(data) else ([frame_source(data, name)], name)
+
+
+def _named_files(data: Any) -> bool:
+    return isinstance(data, str | Path | list | tuple)
+
+
+def _apart(one: tuple[str, Any], other: tuple[str, Any]) -> None:
+    """Refuse a file that is named in two places."""
+    if _named_files(one[1]) and _named_files(other[1]):
+        held = {file.identity for file in locate(one[1])[0]}
+        twice = next((file.name for file in locate(other[1])[0] if file.identity in held), None)
+        if twice is not None:
+            raise InputError(f"{twice} is given as {one[0]} and as {other[0]}: give rows that are not the same")
 
 
 def _arrays(**arrays: Any) -> tuple[Source, dict[str, str]]:

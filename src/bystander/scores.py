@@ -112,7 +112,9 @@ def scores(
 
     if control is None:
         return play(sides)
-    held = from_array("control", control) if data is None else control_from_data(control, score, member, id)
+    held = (
+        from_array("control", control) if data is None else control_from_data(control, data, others, score, member, id)
+    )
     return beside(play(sides), play(replace(sides, members=held)))
 
 
