@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from bystander import datasets
+from bystander import InputError, datasets
 
 CACHE = Path(__file__).resolve().parent.parent / "cache"
 
@@ -82,9 +82,12 @@ def _sigmoid(z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return 1 / (1 + np.exp(-z))
 
 
-def _find(name: str, hint: str) -> Path:
-    """A file that no data set's loader reads."""
+def criteo_sample(name: str = "criteo_8000.tsv.gz") -> Path:
+    """A few real rows in Kaggle's format: for calibrating made-up ones, and for proving that real ones are read."""
     path = folder(name) / name
     if not path.exists():
-        raise SystemExit(f"{name} is not in {CACHE}: put it there ({hint}), or set BYSTANDER_DATA to its folder")
+        raise InputError(
+            f"{name} is not in {CACHE}: put it there (8,000 lines of Kaggle's train.txt, packed with gzip), "
+            "or set BYSTANDER_DATA to its folder"
+        )
     return path

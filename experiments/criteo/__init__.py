@@ -79,8 +79,7 @@ def read(day: int, settings: dict[str, Any]) -> _clicks.Clicks:
     if settings["stand_in"] is not None:
         return _clicks.draw(rows, day=day, seed=settings["seed"])
     if "file" in settings:
-        path = _data.folder(settings["file"]) / settings["file"]
-        table = datasets.criteo.load(path, rows=rows, skip=day * rows)
+        table = datasets.criteo.load(_data.criteo_sample(settings["file"]), rows=rows, skip=day * rows)
     else:
         name = f"day_{day}"
         table = datasets.criteo.load(_data.folder(f"{name}.gz", name, f"{name}.first.gz"), day=day, rows=rows)

@@ -131,8 +131,7 @@ def skill(frame: pd.DataFrame, y: NDArray[np.int64], folds: int = 5) -> float:
 
 def main() -> None:
     """Measure, scale, write."""
-    name = "criteo_8000.tsv.gz"
-    table = datasets.criteo.load(sys.argv[1] if len(sys.argv) > 1 else _data.folder(name) / name)
+    table = datasets.criteo.load(sys.argv[1] if len(sys.argv) > 1 else _data.criteo_sample())
     body = statistics(table)
     real = skill(table[list(COLUMNS)], table["label"].to_numpy())
     print(f"AUC on the real rows {real:.4f}", file=sys.stderr)
