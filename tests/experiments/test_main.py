@@ -46,6 +46,7 @@ def test_data_that_is_not_there_is_an_error_of_one_line(capsys, monkeypatch, tmp
     error = capsys.readouterr().err.strip()
     assert "\n" not in error
     assert f"{tmp_path} has no day_0.gz" in error
+    assert "criteo.fetch(folder, day=0) gets it" in error
     assert not list(tmp_path.rglob("*.json"))
 
 

@@ -51,7 +51,7 @@ SOURCE = Source(
 _BATCH = 100_000
 _BLOCK = 1 << 24  # bytes: Arrow parses in one go what is smaller
 _NUMBER = re.compile(r"([+-]?\d+(\.\d*)?([eE][+-]?\d+)?)?")
-_ADVICE = "bystander.datasets.criteo.fetch(folder, ...) gets it"
+_FETCH = "bystander.datasets.criteo.fetch(folder"
 
 
 def fetch(folder: str | os.PathLike[str], *, day: int | None = None, rows: int | None = None) -> Path:
@@ -135,9 +135,10 @@ def _path(source: str | os.PathLike[str], day: int | None) -> Path:
             raise InputError(f"day is {day}, and {os.fspath(source)} is one file: give its folder, or leave day out")
         return Path(source)
     if day is None:
-        return existing(source, ("train.txt", "train.txt.gz"), SOURCE, _ADVICE)
+        return existing(source, ("train.txt", "train.txt.gz"), SOURCE, f"{_FETCH}) gets it")
     name = f"day_{whole('day', day, 0, DAYS - 1)}"
-    return existing(source, (f"{name}.gz", name, f"{name}.first.gz"), SOURCE, _ADVICE)
+    advice = f"{_FETCH}, day={day}) gets it; with rows=1_000_000, the first million of it"
+    return existing(source, (f"{name}.gz", name, f"{name}.first.gz"), SOURCE, advice)
 
 
 def _typed(lines: list[bytes], path: Path, before: int) -> pd.DataFrame:
