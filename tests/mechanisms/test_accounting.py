@@ -235,6 +235,16 @@ def test_the_epsilon_of_randomized_response_that_a_budget_allows():
         assert found > 1
 
 
+def test_what_no_ledger_or_search_can_take_is_told():
+    with pytest.raises(InputError, match="spent is 2: give a mechanism"):
+        Ledger().add(2)
+    with pytest.raises(InputError, match="whole numbers from 0"):
+        Ledger().add(rr(), rows=[-1, 3])
+    for search in (least_noise, most_answers, largest_epsilon):
+        with pytest.raises(InputError, match="epsilon is 0"):
+            search(lambda n: Pate(answers=n), epsilon=0)
+
+
 def test_too_little_budget_is_told():
     with pytest.raises(InputError, match="no noise up to 100 is enough"):
         least_noise(lambda b: Pate(scale=b, delta=0), epsilon=1e-3, most=100)

@@ -78,6 +78,11 @@ def test_budgets_are_kept():
         Pate(answers=2, delta=0).randomize(VOTES)
     with pytest.raises(InputError, match="adds up to 99"):
         Pate().randomize([[90, 9]])
+    for no_counts in ([["many", "few"]], [[np.nan, 100]], [[0.5, 99.5]], [[-1, 101]]):
+        with pytest.raises(InputError, match="entries that are no counts"):
+            Pate().randomize(no_counts)
+    with pytest.raises(InputError, match="teachers is 0"):
+        ConfidentGnmax(classes=3, sigma2=1, answers=20, teachers=0)
     votes = np.tile([100, 0, 0], (50, 1))
     gnmax = ConfidentGnmax(classes=3, sigma2=1, sigma1=1, threshold=50, queries=50, answers=20)
     output = gnmax.randomize(votes, rng=0).output

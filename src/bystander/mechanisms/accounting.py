@@ -61,11 +61,13 @@ class Ledger:
 
     def add(self, spent: Mechanism | Release | Guarantee, *, rows: ArrayLike | None = None, name: str = "") -> Ledger:
         """One more release: of all rows, or of those with these numbers."""
+        if not hasattr(spent, "guarantee") and not isinstance(spent, Guarantee):
+            raise InputError(f"spent is {spent!r}: give a mechanism, a Release or a Guarantee")
         held: NDArray[np.int64] | None = None
         if rows is not None:
             given = np.asarray(rows)
-            if given.ndim != 1 or given.dtype.kind not in "iu":
-                raise InputError(f"rows has shape {given.shape} of {given.dtype}: give the rows' whole numbers")
+            if given.ndim != 1 or given.dtype.kind not in "iu" or given.min(initial=0) < 0:
+                raise InputError(f"rows has shape {given.shape} of {given.dtype}: give the rows' whole numbers from 0")
             held = np.unique(given.astype(np.int64))
             held.setflags(write=False)
         return Ledger((*self.entries, Entry(spent, held, name or type(spent).__name__)))
@@ -116,7 +118,7 @@ def least_noise(
     >>> round(least_noise(make, epsilon=10, delta=1e-5), 1)
     11.2
     """
-    low, high = 0.0, 1.0
+    low, high, epsilon = 0.0, 1.0, inside("epsilon", epsilon, 0, 1e6)
     while not _within(make(high), epsilon, delta, neighbours):
         low, high = high, 2 * high
         if high > most:
@@ -138,7 +140,7 @@ def most_answers(
     most: int = 10**7,
 ) -> int:
     """The largest number of answers within (ε, δ), exactly; 0 where not even one is. `make` takes the number."""
-    low, high = 0, 1
+    low, high, epsilon = 0, 1, inside("epsilon", epsilon, 0, 1e6)
     while high <= most and _within(make(high), epsilon, delta, neighbours):
         low, high = high, 2 * high
     high = min(high, whole("most", most, 1) + 1)

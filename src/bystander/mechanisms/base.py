@@ -202,8 +202,13 @@ def read_labels(y: object, classes: int) -> Labels:
 
 def read_prior(prior: ArrayLike | Prior, classes: int, rows: int | None = None) -> Prior:
     """A prior as (rows, classes) that adds up to 1; one row of it stands for all."""
-    held = prior if isinstance(prior, Prior) else Prior(np.asarray(prior, dtype=np.float64))
-    p = np.atleast_2d(np.asarray(held.probabilities, dtype=np.float64))
+    try:
+        held = prior if isinstance(prior, Prior) else Prior(np.asarray(prior, dtype=np.float64))
+        p = np.atleast_2d(np.asarray(held.probabilities, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InputError(
+            f"prior is a {type(prior).__name__} of no numbers: give (rows, {classes}) probabilities"
+        ) from None
     if p.ndim != 2 or p.shape[1] != classes or (rows is not None and p.shape[0] not in (1, rows)):
         raise InputError(f"prior has shape {p.shape}: give {'one row' if rows is None else rows} × {classes} classes")
     total = p.sum(axis=1)
@@ -219,7 +224,10 @@ def read_prior(prior: ArrayLike | Prior, classes: int, rows: int | None = None) 
 
 def generator(rng: Rng) -> np.random.Generator:
     """The caller's generator or seed; else the operating system's entropy. Never the global state."""
-    return np.random.default_rng(rng)
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputError(f"rng is {rng!r}: give a NumPy Generator, a whole number of at least 0, or None") from None
 
 
 def softmax(logits: Matrix) -> Matrix:

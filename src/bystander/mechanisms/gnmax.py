@@ -53,6 +53,8 @@ class ConfidentGnmax:
                 raise InputError("queries is None: give the number of queries whose threshold is paid for, with sigma1")
         queries = self.answers if self.queries is None else self.queries
         object.__setattr__(self, "queries", whole("queries", queries, self.answers))
+        if self.teachers is not None:
+            object.__setattr__(self, "teachers", whole("teachers", self.teachers, 1))
         inside("threshold", self.threshold, -1e300, 1e300)
         fraction("delta", self.delta)
 

@@ -60,6 +60,8 @@ class MultiStage:
         object.__setattr__(self, "epsilon", inside("epsilon", self.epsilon, 0, 700))
         object.__setattr__(self, "classes", whole("classes", self.classes, 2, 1_000_000))
         object.__setattr__(self, "min_k", whole("min_k", self.min_k, 1, self.classes))
+        if not isinstance(self.shares, (tuple, list)):
+            raise InputError(f"shares is {self.shares!r}: give a tuple of each stage's share of the rows")
         object.__setattr__(self, "shares", tuple(inside("shares", share, 0, 1) for share in self.shares))
         inside("temperature", self.temperature, 0, 1e6)
         if abs(sum(self.shares) - 1) > 1e-9:
@@ -88,6 +90,9 @@ class MultiStage:
 
         It must not see y: only the stage's noisy labels and the public features. Without it every stage is plain RR.
         """
+        if prior is not None and not callable(prior):
+            told = "give a function that predicts a Stage's rows, or use RRWithPrior"
+            raise InputError(f"prior is a {type(prior).__name__}: {told}")
         labels, random = read_labels(y, self.classes), generator(rng)
         n, k = len(labels), self.classes
         stages = self.split(n, random)

@@ -118,8 +118,9 @@ def read_votes(votes: ArrayLike, classes: int, teachers: int | None = None) -> N
     given = np.asarray(votes)
     if given.ndim != 2 or given.shape[1] != classes or len(given) == 0:
         raise InputError(f"votes has shape {given.shape}: give (queries, {classes}) counts, as cast() makes them")
-    counts = given.astype(np.int64)
-    if (counts != given).any() or counts.min() < 0:
+    numbers = given.dtype.kind in "biuf" and bool(np.isfinite(given).all())
+    counts = given.astype(np.int64) if numbers else np.full(given.shape, -1)
+    if counts.min() < 0 or (counts != given).any():
         raise InputError("votes has entries that are no counts: give whole numbers of at least 0")
     total = counts.sum(axis=1)
     if teachers is not None and (total != teachers).any():

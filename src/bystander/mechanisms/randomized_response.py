@@ -49,10 +49,11 @@ class RandomizedResponse:
         p, q = response(self.epsilon, self.classes)
         one = np.full((self.classes, self.classes), q)
         np.fill_diagonal(one, p)
-        held = prior.probabilities if isinstance(prior, Prior) else prior
-        if held is None or np.ndim(held) == 1:
+        if prior is None:
             return one
-        return np.repeat(one[None], len(np.asarray(held)), axis=0)
+        rows = len(read_prior(prior, self.classes).probabilities)
+        single = np.ndim(prior.probabilities if isinstance(prior, Prior) else prior) == 1
+        return one if single else np.repeat(one[None], rows, axis=0)
 
     def randomize(self, y: object, prior: ArrayLike | Prior | None = None, rng: Rng = None) -> Release:
         """One noisy label a row. A prior changes nothing here: it is kept for the posterior."""

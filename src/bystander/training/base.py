@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -12,7 +14,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bystander._validate import InputError
+from bystander._validate import InputError, whole
 from bystander.mechanisms.base import Labels, Matrix
 
 SEEDS = ("seed", "random_state", "random_seed")
@@ -74,6 +76,8 @@ def fresh(base: Any, seed: int, classes: int, part: str = "") -> Any:
 
     `part` tells its checkpoint from those of the other copies.
     """
+    if isinstance(base, type) or not (hasattr(base, "fit") and hasattr(base, "predict_proba")):
+        raise InputError(f"base is {base!r}: give a learner with fit and predict_proba, such as Boosted()")
     own = type(base).__module__.startswith("bystander.")
     new = type(base)(**base.get_params(deep=False)) if own else copy.deepcopy(base)
     known = new.get_params(deep=False) if hasattr(new, "get_params") else {}
@@ -102,7 +106,7 @@ def need(module: str) -> Any:
 
 def seeds(seed: int | None, parts: int) -> list[np.random.SeedSequence]:
     """Independent seeds; from the operating system's entropy where there is none."""
-    return np.random.SeedSequence(seed).spawn(parts)
+    return np.random.SeedSequence(None if seed is None else whole("seed", seed, 0)).spawn(parts)
 
 
 def number(seed: np.random.SeedSequence) -> int:
@@ -125,15 +129,35 @@ def take(X: Any, chosen: Labels) -> Any:
     return X[chosen] if hasattr(X, "shape") else np.asarray(X)[chosen]
 
 
+@contextmanager
+def refusals(learner: object) -> Iterator[None]:
+    """What a learner of another library refuses, told in one line; its own words stand behind it."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        said = str(error).partition("\n")[0].rstrip(":. ")
+        raise InputError(
+            f"X or y is refused by {type(learner).__name__}: {said}; mend it, or give another base"
+        ) from error
+
+
+def fit(learner: Any, X: Any, y: Any, **given: Any) -> None:
+    """Fit on one label a row."""
+    with refusals(learner):
+        learner.fit(X, y, **given)
+
+
 def fit_soft(learner: Any, X: Any, soft: Matrix, **given: Any) -> None:
     """Fit on (rows, K) probabilities: by the learner itself, or with each row once a class, weighted."""
     if getattr(learner, "soft", False):
-        learner.fit(X, soft, **given)
+        fit(learner, X, soft, **given)
         return
     if "sample_weight" not in inspect.signature(learner.fit).parameters:
         raise InputError(f"base is {type(learner).__name__}, which takes no sample_weight: it cannot learn soft labels")
     several, labels, weight = weighted(X, soft)
-    learner.fit(several, labels, sample_weight=weight, **given)
+    fit(learner, several, labels, sample_weight=weight, **given)
 
 
 def weighted(X: Any, soft: Matrix) -> tuple[Any, Labels, Matrix]:
@@ -144,7 +168,8 @@ def weighted(X: Any, soft: Matrix) -> tuple[Any, Labels, Matrix]:
 
 def aligned(learner: Any, X: Any, classes: int) -> Matrix:
     """(rows, classes) predictions; a class that the learner has not seen gets 0."""
-    p = np.asarray(learner.predict_proba(X), dtype=np.float64)
+    with refusals(learner):
+        p = np.asarray(learner.predict_proba(X), dtype=np.float64)
     if p.ndim != 2:
         raise InputError(f"base, {type(learner).__name__}, predicts shape {p.shape}: give one with (rows, classes)")
     known = getattr(learner, "classes_", None)

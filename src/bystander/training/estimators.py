@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bystander._validate import InputError, whole
 from bystander.mechanisms import Alibi, ConfidentGnmax, MultiStage, Pate, RandomizedResponse, Release, RRWithPrior
 from bystander.mechanisms.base import Labels, Matrix, Prior, read_labels
-from bystander.training.base import Classifier, Learner, aligned, fit_soft, fresh, number, rows, seeds, take
+from bystander.training.base import Classifier, Learner, aligned, fit, fit_soft, fresh, number, rows, seeds, take
 from bystander.training.corrections import Correction, HeldOut, Inverse, NoCorrection, base_rate, corrected
 from bystander.training.priors import Drawn, Given, Source, source
 from bystander.training.privacy import Privacy, named, warn
@@ -64,7 +64,7 @@ class LabelDPClassifier(Classifier):
             same_rows(labels, X)
             self.privacy_ = Privacy()
             self.base_rate_ = (np.bincount(labels, minlength=self.classes) + 1) / (len(labels) + self.classes)
-            self.model_.fit(X, labels, **given)
+            fit(self.model_, X, labels, **given)
             return self
         self.drawn_ = self._prior(X, y, np.random.default_rng(prior_seed))
         if self.drawn_ is not None and self._corrects() and not isinstance(self.mechanism, Alibi):
@@ -89,7 +89,8 @@ class LabelDPClassifier(Classifier):
         return in_blocks(self.correction_, p, X, self._noise)
 
     def _plan(self) -> None:
-        """Refuse a correction that would be silently left out."""
+        """Refuse what is no correction, and one that would be silently left out."""
+        known(self.correction)
         own = isinstance(self.mechanism, Alibi) and (self.prior is not None or hasattr(self.base, "fit_alibi"))
         if own and self.correction is not None and self._corrects():
             why = "a prior" if self.prior is not None else f"{type(self.base).__name__}'s own loss for it"
@@ -149,6 +150,13 @@ class LabelDPClassifier(Classifier):
             fit_soft(self.model_, shown, soft[kept], **given)
             self.soft_channel_ = soft.T @ soft / soft.sum(axis=0)[:, None]
         self.correction_ = chosen(how, self.model_, take(X, aside), self._noise, likelihood[aside])
+
+
+def known(correction: object) -> None:
+    """It is a correction, or none is given."""
+    if correction is not None and not (hasattr(correction, "correct") and hasattr(correction, "through")):
+        told = "give Inverse(), Posterior(), HeldOut(), Forward(), WuClip() or NoCorrection()"
+        raise InputError(f"correction is {correction!r}: {told}")
 
 
 def held_out(how: Correction, many: int, seed: np.random.SeedSequence) -> tuple[Labels, Labels]:
@@ -227,7 +235,7 @@ def fit_released(model: Any, X: Any, labels: Labels, mechanism: Any, **given: An
             f"epsilon is {mechanism.epsilon:g}: every released label is {labels[0]}, so there is nothing to learn; "
             "give min_k=2, a larger epsilon or a weaker prior"
         )
-    model.fit(X, labels, **given)
+    fit(model, X, labels, **given)
 
 
 def channels(

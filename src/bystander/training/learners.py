@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,7 @@ from numpy.typing import NDArray
 
 from bystander._validate import InputError, inside, whole
 from bystander.mechanisms.base import Matrix
-from bystander.training.base import Classifier, need, number, rows, seeds, weighted
+from bystander.training.base import Classifier, need, number, refusals, rows, seeds, weighted
 from bystander.training.corrections import base_rate
 
 _FIXED = {"max_ctr_complexity": 1, "thread_count": 2, "verbose": False, "allow_writing_files": False}
@@ -59,8 +62,9 @@ class Boosted(Classifier):
         told = {"loss_function": loss} | ({"classes_count": len(self.classes_)} if loss == "MultiClass" else {})
         shown = None if eval_set is None else (self._columns(eval_set[0]), self._codes(eval_set[1]))
         frame = self._columns(X)
-        self.model_ = catboost.CatBoostClassifier(**self._settings() | told)
-        self.model_.fit(frame, labels, cat_features=places(frame), eval_set=shown, sample_weight=weight)
+        with catboost_refusals(catboost, self.settings):
+            self.model_ = catboost.CatBoostClassifier(**self._settings() | told)
+            self.model_.fit(frame, labels, cat_features=places(frame), eval_set=shown, sample_weight=weight)
         self.start_: float | None = None
         return self
 
@@ -84,10 +88,11 @@ class Boosted(Classifier):
         frame, rate = self._columns(X), _rate(ratio)
         self.start_ = float(np.log(rate / (1 - rate)))
         baseline = np.full(len(ratio), self.start_)
-        pool = catboost.Pool(frame, ratio, cat_features=places(frame), baseline=baseline)
         told = {"loss_function": Through(), "eval_metric": "RMSE", "leaf_estimation_iterations": 1}
-        self.model_ = catboost.CatBoost(self._settings() | told | {"leaf_estimation_method": "Newton"})
-        self.model_.fit(pool)
+        with catboost_refusals(catboost, self.settings):
+            pool = catboost.Pool(frame, ratio, cat_features=places(frame), baseline=baseline)
+            self.model_ = catboost.CatBoost(self._settings() | told | {"leaf_estimation_method": "Newton"})
+            self.model_.fit(pool)
         return self
 
     def predict_proba(self, X: Any) -> Matrix:
@@ -95,9 +100,10 @@ class Boosted(Classifier):
         if not hasattr(self, "model_"):
             raise InputError("the classifier is not fitted: call fit(X, y) first")
         frame = self._columns(X)
-        if self.start_ is None:
-            return np.asarray(self.model_.predict_proba(frame), dtype=np.float64)
-        logit = self.start_ + np.asarray(self.model_.predict(frame, prediction_type="RawFormulaVal"))
+        with catboost_refusals(need("catboost"), self.settings):
+            if self.start_ is None:
+                return np.asarray(self.model_.predict_proba(frame), dtype=np.float64)
+            logit = self.start_ + np.asarray(self.model_.predict(frame, prediction_type="RawFormulaVal"))
         yes = 1 / (1 + np.exp(-np.clip(logit, -500, 500)))
         return np.stack([1 - yes, yes], axis=1)
 
@@ -142,6 +148,16 @@ class Boosted(Classifier):
         return frame
 
 
+@contextmanager
+def catboost_refusals(catboost: Any, settings: dict[str, Any] | None) -> Iterator[None]:
+    """What CatBoost refuses, told in one line; its own words stand behind it."""
+    try:
+        yield
+    except (catboost.CatBoostError, TypeError) as error:
+        said = re.sub(r"^\S+\.cpp:\d+: ", "", str(error).partition("\n")[0]).rstrip(". ")
+        raise InputError(f"X, y or settings ({settings}) are refused by CatBoost: {said}; mend them") from error
+
+
 class Through:
     """CatBoost's objective of labels seen through a channel: the target is P(seen | 1)/P(seen | 0). By numba."""
 
@@ -174,6 +190,8 @@ class Logistic(Classifier):
         if np.ndim(y) == 2:
             X, y, sample_weight = weighted(X, np.asarray(y, dtype=np.float64))
         labels = np.asarray(y)
+        if labels.ndim != 1 or labels.size == 0:
+            raise InputError(f"y has shape {labels.shape}: give one label a row, or (rows, classes) probabilities")
         if len(np.unique(labels)) < 2:
             raise InputError(f"y has only the label {labels[0]}: logistic regression needs two; give more classes")
         model = need("sklearn.linear_model").LogisticRegression(
@@ -183,7 +201,8 @@ class Logistic(Classifier):
             need("sklearn.pipeline").make_pipeline(encoder(X, self.rare), model) if hasattr(X, "iloc") else model
         )
         step = "logisticregression__sample_weight" if hasattr(X, "iloc") else "sample_weight"
-        self.model_.fit(X, labels, **({} if sample_weight is None else {step: sample_weight}))
+        with refusals(self):
+            self.model_.fit(X, labels, **({} if sample_weight is None else {step: sample_weight}))
         self.classes_ = self.model_.classes_
         return self
 
@@ -191,7 +210,8 @@ class Logistic(Classifier):
         """(rows, classes), in the order of `classes_`."""
         if not hasattr(self, "model_"):
             raise InputError("the classifier is not fitted: call fit(X, y) first")
-        return np.asarray(self.model_.predict_proba(X), dtype=np.float64)
+        with refusals(self):
+            return np.asarray(self.model_.predict_proba(X), dtype=np.float64)
 
 
 def boosted(**settings: Any) -> Boosted:

@@ -97,6 +97,9 @@ class AlibiLoss:
 
     def posterior(self, logits: Tensor, released: Tensor, epoch: int) -> Tensor:
         """softmax((|o_i| − |o_i − 1|)/b + log prior_i)."""
+        if released.shape != logits.shape:
+            told = "give what ALIBI released, (rows, classes): Alibi(…).randomize(y).output"
+            raise InputError(f"y has rows of shape {tuple(released.shape[1:])}: {told}")
         likely = (released.abs() - (released - 1).abs()) / self.scale
         if epoch >= self.warmup:
             likely = likely + softmax(logits.detach(), 1).clamp_min(self.floor).log()

@@ -138,7 +138,7 @@ class PateFmClassifier(Classifier):
         """Trunk, teachers, answers, student."""
         device, classes = pick(self.device), self.mechanism.classes
         heads, network = self._planned(len(np.asarray(X)))
-        entropy = np.random.SeedSequence(self.seed)
+        entropy = np.random.SeedSequence(None if self.seed is None else whole("seed", self.seed, 0))
         seed, coins = int(entropy.generate_state(1)[0]), np.random.default_rng(entropy)
         held = np.asarray(X) if unlabelled is None else np.concatenate((np.asarray(X), np.asarray(unlabelled)))
         images = batches.rows(held, device)

@@ -141,8 +141,13 @@ def _bytes(
 
 
 def _column(name: str, p: NDArray[np.float64], pa: Any) -> Any:
-    if p.ndim not in (1, 2) or (p.ndim == 2 and p.shape[1] < 2) or not ((p >= 0) & (p <= 1 + 1e-6)).all():
+    if p.ndim not in (1, 2) or (p.ndim == 2 and p.shape[1] < 2):
         raise InputError(f"{name} has shape {p.shape}: give probabilities, (rows,) of label 1 or (rows, classes)")
+    total = p if p.ndim == 1 else p.sum(axis=1)
+    good = ((p >= 0) & (p <= 1 + 1e-6)).reshape(len(p), -1).all(axis=1) & ((p.ndim == 1) | (np.abs(total - 1) <= 1e-3))
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InputError(f"{name}, row {row} is {p[row].tolist()}: give probabilities, which add up to 1")
     if p.ndim == 2 and p.shape[1] > 2:
         return pa.array(list(p), pa.list_(pa.float64()))
     return pa.array(p if p.ndim == 1 else p[:, 1])

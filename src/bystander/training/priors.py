@@ -118,11 +118,12 @@ class DomainPrior:
 class Given:
     """A prior that is there already: one row for all, or one for each training row."""
 
-    prior: Prior
+    prior: Prior | ArrayLike
 
     def draw(self, X: Any, y: Any, classes: int, rng: Rng = None) -> Drawn:
         """As it is."""
-        return _Fixed(read_prior(self.prior, classes, rows(X)), len(np.atleast_2d(self.prior.probabilities)) == 1)
+        one = len(read_prior(self.prior, classes).probabilities) == 1
+        return _Fixed(read_prior(self.prior, classes, rows(X)), one)
 
 
 def source(prior: Source | Prior | ArrayLike | None) -> Source | None:
@@ -131,7 +132,7 @@ def source(prior: Source | Prior | ArrayLike | None) -> Source | None:
         return None
     if hasattr(prior, "draw"):
         return cast(Source, prior)
-    return Given(prior if isinstance(prior, Prior) else Prior(np.asarray(prior, dtype=np.float64)))
+    return Given(prior)
 
 
 # ---- priors that were drawn -------------------------------------------------------------------------------
@@ -195,6 +196,12 @@ def _assigned(model: Any, X: Any) -> NDArray[np.int64]:
 
 def _numbers(X: Any) -> Matrix:
     try:
-        return np.asarray(X, dtype=np.float64)
+        found = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError("X has columns that are no numbers: give ClusterPrior the rows' own clusters") from None
+    if not np.isfinite(found).all():
+        where = int(np.flatnonzero(~np.isfinite(found).reshape(len(found), -1).all(axis=1))[0])
+        raise InputError(
+            f"X, row {where} has a value that is missing or infinite: give ClusterPrior the rows' own clusters"
+        )
+    return found

@@ -19,6 +19,7 @@ from bystander.training.estimators import (
     held_out,
     in_blocks,
     kinds,
+    known,
     mixture,
     same_classes,
     same_rows,
@@ -57,6 +58,7 @@ class MultiStageClassifier(Classifier):
             raise InputError(f"mechanism is {self.mechanism!r}: give a MultiStage, or use LabelDPClassifier")
         same_classes(self.mechanism, self.classes)
         every_stage(self.mechanism, rows(X))
+        known(self.correction)
         how = Inverse() if self.correction is None else self.correction
         if how.through:
             raise InputError(

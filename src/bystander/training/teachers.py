@@ -12,7 +12,7 @@ from bystander._validate import InputError, whole
 from bystander.mechanisms import ConfidentGnmax, Pate
 from bystander.mechanisms.base import Labels, Matrix, read_labels
 from bystander.mechanisms.pate import cast, shards
-from bystander.training.base import Classifier, Learner, aligned, fit_soft, fresh, number, rows, seeds, take
+from bystander.training.base import Classifier, Learner, aligned, fit, fit_soft, fresh, number, rows, seeds, take
 from bystander.training.estimators import same_classes, same_rows
 from bystander.training.privacy import Privacy, named
 
@@ -66,6 +66,7 @@ class PateClassifier(Classifier):
             some = np.random.default_rng(asking).permutation(rows(X))[:most]
             asked = take(X, np.sort(some))
         else:
+            whole("queries", rows(queries), 1)
             asked = take(queries, np.arange(min(most, rows(queries))))
         p = []
         for teacher, seed in enumerate(own.spawn(len(self.shards_))):
@@ -90,7 +91,7 @@ class PateClassifier(Classifier):
         own = labels[shard]
         constant = bool((own == own[0]).all())
         model = Constant() if constant else fresh(self.base, number(seed), self.classes, f"teacher-{teacher}")
-        model.fit(take(X, shard), own)
+        fit(model, take(X, shard), own)
         p = aligned(model, asked, self.classes)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
@@ -108,7 +109,7 @@ class PateClassifier(Classifier):
         if self.soft:
             fit_soft(self.model_, self.queries_, self.release_.posterior()[answered])
         else:
-            self.model_.fit(self.queries_, told)
+            fit(self.model_, self.queries_, told)
 
 
 class Constant:

@@ -106,6 +106,10 @@ class TorchClassifier(Classifier):
         rows = batches.rows(X, device)
         targets, self.classes_ = read_targets(y, self.classes, probabilities=isinstance(loss, CrossEntropy))
         network = mlp() if self.network is None else self.network
+        if not isinstance(network, Network):
+            raise InputError(f"network is {network!r}: give a Network, such as mlp() or small_cnn()")
+        if not callable(loss):
+            raise InputError(f"loss is {loss!r}: give a loss, such as CrossEntropy() or AlibiLoss(scale)")
         if self.checkpoint is not None and self.seed is None:
             raise InputError("seed is None: a checkpoint resumes only a training of the same seed; give a seed")
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if self.seed is None else whole("seed", self.seed, 0)
