@@ -66,7 +66,7 @@ def tables(record: Record, key: str) -> dict[str, str]:
     first = ["mechanism, ε", *_draw.AUDIT_HEAD]
     more = ["valid on as many members as control rows"] if uneven else []
     more += ["valid by the true P: members / control"] if known else []
-    foot = "\n" + _draw.footer(record)
+    foot = _draw.footer(record)
     return {
         key: markdown([*first, *more], padded) + "\n" + foot,
         f"{key}-mia": markdown(first, [row + [DASH] * (len(first) - len(row)) for row in rows["mia"]]),

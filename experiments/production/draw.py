@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments._draw import DEFAULT, INK, PAPER, floor, footer, grid, legend, markdown, number
+from experiments._draw import DEFAULT, INK, PAPER, floor, footer, grid, legend, markdown, number, spread
 from experiments._record import Record
 from experiments.production import REFERENCES
 
@@ -40,7 +40,7 @@ def figures(record: Record) -> dict[str, Any]:
 
 
 def tables(record: Record) -> dict[str, str]:
-    """Means over the steps by reference; and the costs."""
+    """Means over the steps by reference; every step; and the costs."""
     cells = list(record.cells.values())
     rows = []
     for reference in REFERENCES:
@@ -62,8 +62,26 @@ def tables(record: Record) -> dict[str, str]:
     cost = [[key, f"{seconds:.2f} s"] for key, seconds in spent.items()]
     return {
         "production": markdown(head, rows) + "\n" + footer(record),
+        "production-steps": _steps(cells),
         "production-cost": markdown(["of a step, median", "seconds"], cost),
     }
+
+
+def _steps(cells: list[dict[str, Any]]) -> str:
+    """A line a step: what the audit reads by the paper's reference and by the twin, and what it costs."""
+    rows = []
+    for step, cell in enumerate(cells, 1):
+        before, twin, spent = cell["checkpoint"], cell["twin"], cell["train_seconds"]
+        rows.append([
+            step, f"{cell['rows']['members']:,}", f"{cell['rate']:.0%}", spread(before["members"]["paper"]),
+            *(f"**{floor(one['members']['valid'])}** / {floor(one['control']['valid'])}" for one in (before, twin)),
+            *(f"{one['members']['tau_star'] or 0.0:.1e}" for one in (before, twin)),
+            f"{spent['train'] + spent['predict']:.1f} s", f"{spent['audit checkpoint']:.1f} s",
+        ])  # fmt: skip
+    head = ["step", "members", "late", "checkpoint before: paper's rule", "**valid** / control",
+            "trained on on rows set aside: **valid** / control", "τ*, checkpoint", "τ*, trained on",
+            "training and prediction", "audit with control"]  # fmt: skip
+    return markdown(head, rows)
 
 
 def _mean(found: list[dict[str, Any]], part: str) -> float:
