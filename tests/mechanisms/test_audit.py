@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bystander import audit
-from bystander.mechanisms import Alibi, RandomizedResponse, RRWithPrior
+from bystander.mechanisms import Alibi, MultiStage, RandomizedResponse, RRWithPrior
 
 ROWS, RUNS, GAMES = 20_000, 20, 4
 
@@ -34,7 +34,8 @@ def runs(mechanism, priors, seed):
         rng = np.random.default_rng([seed, run])
         p = priors[rng.integers(0, len(priors), ROWS)]
         y = np.minimum((rng.random(ROWS)[:, None] > np.cumsum(p, axis=1)).sum(axis=1), p.shape[1] - 1)
-        target = mechanism.randomize(y, p, rng=rng).posterior()
+        told = (lambda stage, p=p: p[stage.rows]) if isinstance(mechanism, MultiStage) else p
+        target = mechanism.randomize(y, told, rng=rng).posterior(p)
         found.append(audit(labels=y, target=target, reference=p, games=GAMES, seed=run).epsilon)
     return np.array(found)
 
@@ -61,7 +62,7 @@ def test_an_audit_of_releases_is_below_the_truth_and_near_it(kind, priors, epsil
     assert np.mean(found >= 0.7 * truth) >= 0.95, (found.mean(), truth)
 
 
-@pytest.mark.parametrize(("kind", "priors"), [(RRWithPrior, MIXED), (Alibi, FLAT10), (Alibi, MIXED)])
+@pytest.mark.parametrize(("kind", "priors"), [(MultiStage, MIXED), (Alibi, FLAT10), (Alibi, MIXED)])
 def test_no_audit_of_a_release_is_above_the_truth(kind, priors):
     """ALIBI's sup over more than two classes sits on outputs too rare to meet: no 70 % there, but never above."""
     mechanism = kind(epsilon=1.0, classes=priors.shape[1])
