@@ -159,26 +159,6 @@ def test_places_are_all_different():
     assert (_keys.place_keys(3, 0, 100)[40:] == _keys.place_keys(3, 40, 60)).all()
 
 
-# Twenty counts: the mean square of errors / 1.6 % is a χ²/20, which is below 2 with certainty 0.995.
-@pytest.mark.parametrize("n", [0, 1, 2, 10, 300, 4096, 10_000, 10**6])
-def test_distinct_is_close(n):
-    errors = []
-    for seed in range(20):
-        keys = _keys.mix64(np.arange(n, dtype=np.uint64) + np.uint64(seed << 32))
-        held = _keys.registers(np.concatenate([keys, keys[: n // 2]]))
-        half = np.maximum(_keys.registers(keys[: n // 2]), _keys.registers(keys[n // 2 :]))
-        assert (half == held).all()
-        errors.append(_keys.distinct(held) - n)
-    assert abs(np.mean(errors)) <= 0.016 * n
-    assert np.sqrt(np.mean(np.square(errors))) <= 0.016 * np.sqrt(2) * n
-    assert held.nbytes == 32768
-
-
-def test_ids_that_repeat_grossly_are_seen():
-    twice = _keys.id_keys(pa.array(np.arange(100_000) // 2))
-    assert _keys.distinct(_keys.registers(twice)) < 0.6 * len(twice)
-
-
 def test_match_rows_finds_partners_and_the_lonely():
     left, right = texts(["a", "b", "c"]), texts(["c", "a", "b"])
 

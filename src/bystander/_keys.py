@@ -21,8 +21,6 @@ _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 _TEN = np.uint64(10)
 _ZERO, _MINUS_ZERO = np.uint64(0), np.uint64(2**63)  # the bits of 0.0 and of -0.0
 _INT64_MAX = np.uint64(2**63 - 1)
-_REST_BITS = np.uint64(52)
-_REST = np.uint64(2**52 - 1)
 
 
 def mix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -81,14 +79,6 @@ def _hash_contents(
         out[i] = h
 
 
-def _raise_registers(keys: NDArray[np.uint64], held: NDArray[np.uint64]) -> None:
-    for i in range(keys.size):
-        rest = (keys[i] & _REST) + np.uint64(1)  # 0 is a part without keys
-        part = keys[i] >> _REST_BITS
-        if rest > held[part]:
-            held[part] = rest
-
-
 @cache
 def _compiled(rows: Callable[..., None]) -> Callable[..., None]:
     from numba import njit
@@ -128,28 +118,6 @@ def text_keys(texts: Any) -> NDArray[np.uint64]:
 def place_keys(file: int, start: int, rows: int) -> NDArray[np.uint64]:
     """Keys of rows without ids, by where they stand: all different below 2²³ files of 2⁴⁰ rows."""
     return integer_keys(np.arange(start, start + rows, dtype=np.int64) + (file << 40))
-
-
-def registers(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """What `distinct` needs of some rows, 32 KiB; that of any parts merges with `np.maximum`.
-
-    Keys fall into 4,096 parts by their high bits; each part keeps its largest low bits.
-    """
-    held = np.zeros(1 << (64 - int(_REST_BITS)), np.uint64)
-    _compiled(_raise_registers)(keys, held)
-    return held
-
-
-def distinct(held: NDArray[np.uint64]) -> float:
-    """About how many different keys there were; the standard error is 1.6 %.
-
-    A part's largest key falls short of the top by an exponential variable of rate n / parts, and the mean of such
-    gaps gives n (Lumbroso, 2010: a better estimate than HyperLogLog's for as many registers, at 8 bytes each).
-    """
-    gaps = (_REST + np.uint64(2) - held) / 2.0 ** int(_REST_BITS)
-    seen = int(np.count_nonzero(held))
-    # A part without keys has a gap of 1, cut short; n - 1 of n seen gaps makes the estimate unbiased.
-    return float(held.size * (seen - (seen == held.size)) / gaps.sum())
 
 
 def content_keys(

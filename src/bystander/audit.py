@@ -52,8 +52,7 @@ class Plan:
         tell = self.progress
         in_memory = isinstance(rows, Records)
         todo = len(rows) if isinstance(rows, Records) else rows.rows or 0
-        by_id = not isinstance(rows, Records) and rows.fragments[0].columns.id is not None
-        settings = {"share": self.share, "slices": not in_memory, "count_ids": by_id} | job
+        settings = {"share": self.share, "slices": not in_memory} | job
         work = Job(self.attack, game_keys(self.seed, self.games), **settings)
         return self.engine.run(work, rows, then, None if tell is None else lambda done: tell(what, done, todo))
 

@@ -99,7 +99,7 @@ def same_classes(classes: int | None, records: Records) -> int:
 def open_stream(data: Data, columns: Columns) -> Stream:
     """Find the files, check that each has the columns, and cut them into fragments; no row is kept.
 
-    Repeated ids are not found: compare `_keys.distinct` with the number of rows. Groups, and files joined on their
+    Repeated ids are looked for when the rows were read: `Summary.check_ids`. Groups, and files joined on their
     ids, need all rows at once: `from_files` reads those.
     """
     if columns.group is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bystander._keys import distinct, mix64, registers
+from bystander._keys import mix64
 from bystander._validate import InputError
 from bystander.attacks import Attack
 from bystander.counts import Sketch
@@ -29,7 +29,6 @@ class Summary:
     sample: Records | None
     impossible: int = 0  # rows to whose label the reference gives probability 0
     seen: int = 0  # rows in all, audited or not
-    registers: NDArray[np.uint64] | None = None
 
     def __add__(self, other: Summary) -> Summary:
         both = {name: self.slices[name] + other.slices[name] for name in self.slices.keys() & other.slices.keys()}
@@ -39,17 +38,17 @@ class Summary:
             smallest([part for part in (self.sample, other.sample) if part is not None]),
             self.impossible + other.impossible,
             self.seen + other.seen,
-            np.maximum(self.registers, other.registers)
-            if self.registers is not None and other.registers is not None
-            else None,
         )
 
     def check_ids(self, source: str) -> None:
-        """Refuse a stream whose ids repeat so much that they cannot name rows."""
-        if self.registers is not None and (different := distinct(self.registers)) < 0.9 * self.seen:
+        """Refuse a stream whose ids repeat. Rows of one id have one key, so the sample holds all of them or none."""
+        if self.sample is None:
+            return
+        repeats = int(np.count_nonzero(self.sample.keys[1:] == self.sample.keys[:-1]))
+        if repeats:
             raise InputError(
-                f"{source}: about {different:,.0f} different ids in {self.seen:,} rows: an id must name one row; "
-                "name another column, or leave --id out"
+                f"{source}: {repeats:,} of {len(self.sample):,} sampled rows repeat the id of another: "
+                "an id must name one row; name another column, or leave --id out"
             )
 
 
@@ -81,7 +80,6 @@ class Job:
     slices: bool = False
     share: float = 0.0  # of the rows that fit the attack, by a hash of the key
     collect: bool = False  # only collect those rows, as the sample
-    count_ids: bool = False  # estimate how many keys differ: a stream's ids cannot be compared
 
     @property
     def batch(self) -> int:
@@ -116,14 +114,10 @@ class Accumulator:
     waiting: list[Records] = field(default_factory=list)
     impossible: int = 0
     seen: int = 0
-    registers: NDArray[np.uint64] | None = None
 
     def add(self, records: Records) -> None:
         """Play every game on a batch, or only keep what the attack is fitted on."""
         self.seen += len(records)
-        if self.job.count_ids:
-            new = registers(records.keys)
-            self.registers = new if self.registers is None else np.maximum(self.registers, new)
         if self.job.collect:
             self._keep(self.job.fitting(records))
             return
@@ -165,7 +159,4 @@ class Accumulator:
     def summary(self) -> Summary:
         """What was added up."""
         self._settle()
-        held = registers(np.empty(0, dtype=np.uint64)) if self.job.count_ids else None
-        if self.registers is not None:
-            held = self.registers
-        return Summary(self.sketch, self.slices, self.sample, self.impossible, self.seen, held)
+        return Summary(self.sketch, self.slices, self.sample, self.impossible, self.seen)

@@ -147,8 +147,6 @@ def _pack(at: str, name: str, stage: Stage, arrays: dict[str, Any]) -> dict[str,
     arrays[at + "done"] = np.array(sorted(stage.done), dtype=np.int64)
     for place, sketch in enumerate((total.sketch, *total.slices.values())):
         arrays[f"{at}rows/{place}"], arrays[f"{at}right/{place}"] = sketch.rows, sketch.right
-    if total.registers is not None:
-        arrays[at + "registers"] = total.registers
     if total.sample is not None:
         arrays |= {at + part: getattr(total.sample, part) for part in _SAMPLE}
     return {
@@ -169,5 +167,5 @@ def _unpack(at: str, about: dict[str, Any], held: Any) -> Stage:
         labels, target, reference, keys = (held[at + part] for part in _SAMPLE)
         sample = Records(labels, target, reference, keys, slices=None, slice_names=(), source=about["source"])
     slices = {name: sketch(place) for place, name in enumerate(about["slices"], 1)}
-    total = Summary(sketch(0), slices, sample, about["impossible"], about["seen"], held.get(at + "registers"))
+    total = Summary(sketch(0), slices, sample, about["impossible"], about["seen"])
     return Stage(frozenset(held[at + "done"].tolist()), total)
