@@ -128,7 +128,7 @@ def test_confidence_enters_as_its_complement():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"canaries": 0}, "canaries is 0: give a whole number from 1 to 1,000,000,000,000,000"),
+        ({"canaries": 0}, "canaries is 0: give a whole number from 1 to 1,000,000,000,000"),
         ({"canaries": 1.5}, "canaries is 1.5: give a whole number"),
         ({"guesses": 11}, "guesses is 11: give a whole number from 1 to 10"),
         ({"guesses": 0}, "guesses is 0: give a whole number from 1 to 10"),

@@ -92,6 +92,16 @@ def test_pure_is_the_exact_binomial(count):
     assert fast == pytest.approx(reference.exact_binomial(guesses, correct, gamma), abs=1e-8)
 
 
+@pytest.mark.parametrize("z", [-3.0, 0.0, 1.6, 5.0])
+def test_a_p_value_keeps_its_digits_at_10_to_the_12_guesses(z):
+    from scipy.special import betainc
+
+    n, q = 10**12, 0.6
+    correct = round(n * q + z * np.sqrt(n * q * (1 - q)))
+    fast = fast_p_value(np.log(q / (1 - q)), 0.0, float(n), n, correct)
+    assert fast == pytest.approx(betainc(correct, n - correct + 1, q), rel=1e-6)
+
+
 @settings(max_examples=50)
 @given(count=a_count(120), epsilon=st.floats(0, 6), delta=st.sampled_from([0.0, 1e-6, 1e-3]))
 def test_steinke_p_value_is_the_naive_one(count, epsilon, delta):

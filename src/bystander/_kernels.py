@@ -128,10 +128,29 @@ def f_inverse(kind, theta, constant, r):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def stirling_rest(n):  # type: ignore[no-untyped-def]
+    """log n! − log(√(2πn)·(n/e)ⁿ)."""
+    if n < 16.0:
+        return math.lgamma(n + 1.0) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2.0 * math.pi)
+    return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * n * n)) / (n * n)) / n
+
+
+@njit(cache=True, nogil=True)
+def deviance(v, mean):  # type: ignore[no-untyped-def]
+    """v·log(v/mean) + mean − v."""
+    d = (v - mean) / mean
+    return mean * ((1.0 + d) * math.log1p(d) - d)
+
+
+@njit(cache=True, nogil=True)
 def binomial_mass(n, v, log_q, log_p):  # type: ignore[no-untyped-def]
-    """Pr[Bin(n, q) = v], from the logarithms of q and 1 − q."""
-    ways = math.lgamma(n + 1.0) - math.lgamma(v + 1.0) - math.lgamma(n - v + 1.0)
-    return math.exp(ways + v * log_q + (n - v) * log_p)
+    """Pr[Bin(n, q) = v], from the logarithms of q and 1 − q; Loader's form, which keeps its digits for large n."""
+    hits, misses, n = float(v), float(n - v), float(n)
+    if hits == 0.0 or misses == 0.0:
+        return math.exp(hits * log_q + misses * log_p)
+    rest = stirling_rest(n) - stirling_rest(hits) - stirling_rest(misses)
+    far = deviance(hits, n * math.exp(log_q)) + deviance(misses, n * math.exp(log_p))
+    return math.sqrt(n / (2.0 * math.pi * hits * misses)) * math.exp(rest - far)
 
 
 @njit(cache=True, nogil=True)

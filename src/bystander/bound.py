@@ -92,7 +92,7 @@ def bound(
     2.60045
     """
     family = ApproxDP() if family is None else family
-    canaries = whole("canaries", canaries, 1, 10**15)
+    canaries = whole("canaries", canaries, 1, 10**12)
     guesses = whole("guesses", guesses, 1, canaries)
     correct = whole("correct", correct, 0, guesses)
     classes = whole("classes", classes, 2, 1_000_000)
