@@ -190,7 +190,7 @@ class Target:
     problem: Problem
     epsilon: float | None
 
-    def shown(self, rows: Rows, labels: Rows, seed: int) -> Rows:
+    def shown(self, labels: Rows, seed: int) -> Rows:
         """The labels that a model trains on."""
         if self.epsilon is None:
             return labels
@@ -204,7 +204,7 @@ class Target:
         labels = p.labels.copy()
         always = p.roles["always"]
         labels[always] = p.planted.plant(always, p.labels[always])
-        return p.fitted(rows, self.shown(rows, labels[rows], 4), "target", 4)
+        return p.fitted(rows, self.shown(labels[rows], 4), "target", 4)
 
     @cached_property
     def references(self) -> list[Boosted]:
@@ -213,7 +213,7 @@ class Target:
         for k in range(p.settings["references"]):
             rng = np.random.default_rng([p.settings["seed"], 52, k])
             rows = rng.choice(p.parts["pool"], len(p.roles["trained"]), replace=False)
-            found.append(p.fitted(rows, self.shown(rows, p.labels[rows], 100 + k), "target", 100 + k))
+            found.append(p.fitted(rows, self.shown(p.labels[rows], 100 + k), "target", 100 + k))
         return found
 
     def predict(self, frame: pd.DataFrame) -> Matrix:
