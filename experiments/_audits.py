@@ -173,6 +173,11 @@ def some(rows: Records, canaries: int | None, seed: int) -> Records:
     return rows.take(np.sort(_order(len(rows), seed)[:canaries]))
 
 
+def others(rows: int, canaries: int, seed: int) -> NDArray[np.int64]:
+    """The rows that `some` leaves, in order: outside the audit."""
+    return np.sort(_order(rows, seed)[canaries:])
+
+
 def two_columns(positive: NDArray[np.floating]) -> Matrix:
     """(rows,) P(label 1) as (rows, 2)."""
     p = np.asarray(positive, dtype=np.float64)

@@ -1,4 +1,8 @@
-"""Every target's cell of the record: the label game, calibrated membership and RMIA, from the predictions alone."""
+"""Every target's cell of the record: the label game, calibrated membership and RMIA, from the predictions alone.
+
+The label game is played twice: with M' as trained, like the paper, and with M' after one temperature, fitted on the
+15,000 rows of the targets' half that are not audited. M' saw neither those rows nor the audited ones.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bystander.calibration import Temperature
 from bystander.rivals import at_label, rmia_scores
 from experiments import _audits as audits
 from experiments._record import Record
@@ -28,6 +33,8 @@ def every(record: Record, data: Path, out: Path) -> None:
             del record.cells[cell.name]  # trained anew since
         if cell.kind in plan.KINDS:
             record.cell(cell.name, partial(target, cell, body, settings, held, out))
+        elif cell.name == "reference":
+            record.cell(cell.name, partial(_reference, body, settings, held, out))
         else:
             record.cell(cell.name, partial(_plain, body))
 
@@ -37,7 +44,11 @@ def target(cell: plan.Cell, body: dict[str, Any], settings: plan.Settings, data:
     seed, canaries, games = settings["seed"], settings["canaries"], settings["games"]
     truth = {"members": data.labels[data.members], "control": data.test_labels}
     mine, theirs = (_probabilities(out / f"{name}.npz") for name in (cell.name, "reference"))
-    rows = {part: audits.records(y, mine[part], theirs[part], seed=seed) for part, y in truth.items()}
+    milder = calibrated(theirs, data, settings)
+    rows, mended = (
+        {part: audits.records(y, mine[part], each[part], seed=seed) for part, y in truth.items()}
+        for each in (theirs, {part: milder.transform(p) for part, p in theirs.items()})
+    )
     notes = body["notes"]
     found = audits.cell(
         rows["members"],
@@ -48,6 +59,10 @@ def target(cell: plan.Cell, body: dict[str, Any], settings: plan.Settings, data:
         epsilon_true=notes.get("epsilon_replace"),
         epsilon_label=notes.get("epsilon_label"),
     )
+    found["calibrated"] = {
+        part: audits.label_game(audits.some(each, canaries, seed), games=games, seed=seed)
+        for part, each in mended.items()
+    }
     members, control = audits.some(rows["members"], canaries, seed), rows["control"]
     at = {
         part: [at_label(p, each.labels) for p in (each.target, each.reference)]
@@ -58,6 +73,20 @@ def target(cell: plan.Cell, body: dict[str, Any], settings: plan.Settings, data:
     against = [p[population] for p in at["control"]]
     scores = rmia_scores(*at["members"], *against), rmia_scores(*(p[others] for p in at["control"]), *against)
     return {**found, "rmia": audits.membership_game(*scores, games=games, seed=seed), **_plain(body)}
+
+
+def calibrated(reference: dict[str, audits.Matrix], data: Data, settings: plan.Settings) -> Temperature:
+    """M''s one temperature, fitted on the members that are not audited."""
+    aside = audits.others(len(data.members), settings["canaries"], settings["seed"])
+    return Temperature().fit(data.labels[data.members][aside], reference["members"][aside])
+
+
+def _reference(body: dict[str, Any], settings: plan.Settings, data: Data, out: Path) -> dict[str, Any]:
+    """M' before and after its temperature, on the control rows."""
+    p = _probabilities(out / "reference.npz")
+    milder = calibrated(p, data, settings)
+    losses = [audits.log_loss(data.test_labels, each) for each in (p["control"], milder.transform(p["control"]))]
+    return {**_plain(body), "temperature": milder.temperature, "log_loss": losses[0], "calibrated_log_loss": losses[1]}
 
 
 def _plain(body: dict[str, Any]) -> dict[str, Any]:

@@ -39,10 +39,19 @@ PAPER = {
     ),
 }
 _HEAD = ("target", "ε")
-_FIXED = ("paper, 1 %", "paper's rule, not a bound", "**valid at 1 %**", "control, paper's rule", "control, valid")
+_MENDED = ("**valid, M' calibrated**", "control, M' calibrated")
+_FIXED = (
+    "paper, 1 %",
+    "paper's rule, not a bound",
+    "**valid at 1 %**",
+    "control, paper's rule",
+    "control, valid",
+    *_MENDED,
+)
 _ACCURACY = ("paper", "test", "own rows", "labels true in the release", "ε between labels", "ε against ⊥", "trained on")
 _ATTACKS = (
-    ("label game", "members", _draw.VALID, "o"),
+    ("label game", "members", _draw.PALE, "o"),
+    ("label game, M' calibrated", "calibrated", _draw.VALID, "D"),
     ("calibrated membership", "mia", _draw.PAPER, "s"),
     ("RMIA", "rmia", _draw.SCALE[2], "^"),
 )
@@ -65,7 +74,14 @@ def tables(record: Record) -> dict[str, str]:
     foot = "\n" + _draw.footer(record)
     sweep = [(_names(kind, place), cell, PAPER[kind][0][place]) for kind, place, cell in held]
     return {
-        "cifar10": _draw.audit_table(_HEAD, sweep) + foot,
+        "cifar10": markdown(
+            [*_HEAD, *_draw.AUDIT_HEAD, *_MENDED],
+            [
+                [*names, *_draw.audit_row(cell["members"], cell["control"]["valid"], paper), *_mended(cell, "valid")]
+                for names, cell, paper in sweep
+            ],
+        )
+        + foot,
         "cifar10-fixed": markdown(
             [*_HEAD, *_FIXED],
             [[*_names(kind, place), PAPER[kind][1][place], *_fixed(cell)] for kind, place, cell in held],
@@ -93,7 +109,19 @@ def _fixed(cell: dict[str, Any]) -> list[str]:
     members, control = cell["members"], cell["control"]
     rules = (members["paper_one_percent"], control["paper_one_percent"])
     one, other = (spread(rule) for rule in rules)
-    return [one, f"**{_draw.floor(members['fixed'])}**", other, _draw.floor(control["fixed"])]
+    return [
+        one,
+        f"**{_draw.floor(members['fixed'])}**",
+        other,
+        _draw.floor(control["fixed"]),
+        *_mended(cell, "fixed"),
+    ]
+
+
+def _mended(cell: dict[str, Any], rule: str) -> list[str]:
+    """Members and control, with M' calibrated."""
+    members, control = (_draw.floor(cell["calibrated"][part][rule]) for part in ("members", "control"))
+    return [f"**{members}**", control]
 
 
 def _accuracy(cell: dict[str, Any]) -> list[str]:
@@ -109,28 +137,34 @@ def _share(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
+def _found(cell: dict[str, Any], key: str) -> tuple[dict[str, Any], float]:
+    """What an attack found on the members, and the control's valid bound."""
+    if key == "members":
+        return cell[key], cell["control"]["valid"]
+    if key == "calibrated":
+        return cell[key]["members"], cell[key]["control"]["valid"]
+    return cell[key], cell[key]["control"]
+
+
 def figures(record: Record) -> dict[str, Any]:
-    """ε against ε: three attacks for each mechanism, valid bounds and the paper's rule, control beside."""
+    """ε against ε: the attacks for each mechanism, valid bounds and the paper's rule, control beside."""
     held = _targets(record)
-    figure, axes = _draw.grid(1, len(NAMES), 11.5, 3.3, sharey=True)
+    figure, axes = _draw.grid(1, len(NAMES), 12, 4.2, sharey=True)
     for ax, kind in zip(axes.flat, NAMES, strict=True):
         cells = {place: cell for which, place, cell in held if which == kind}
         for shift, (label, key, colour, marker) in enumerate(_ATTACKS):
-            x = [2 - place + (shift - 1) * 0.16 for place in cells]
-            rule = [cell[key]["paper"] for cell in cells.values()]
-            means, spreads = [each["mean"] for each in rule], [each["sd"] for each in rule]
+            x = [2 - place + (shift - 1.5) * 0.17 for place in cells]
+            found = [_found(cell, key) for cell in cells.values()]
+            means, spreads = ([each["paper"][part] for each, _ in found] for part in ("mean", "sd"))
             ax.errorbar(
-                x, means, spreads, fmt=marker, color=colour, mfc="none", capsize=2, label=f"{label}, paper's rule"
+                x, means, spreads, fmt=marker, color=colour, mfc="none", ms=5, capsize=2, label=f"{label}: paper's rule"
             )
-            valid = [cell[key]["valid"] for cell in cells.values()]
-            ax.plot(x, valid, marker, color=colour, label=f"{label}, valid bound")
-            control = [
-                cell["control"]["valid"] if key == "members" else cell[key]["control"] for cell in cells.values()
-            ]
-            ax.plot(x, control, "_", color=colour, markersize=10, label=f"{label}, control")
+            ax.plot(x, [each["valid"] for each, _ in found], marker, color=colour, ms=5, label=f"{label}: valid bound")
+            ax.plot(x, [control for _, control in found], "_", color=colour, ms=11, mew=2, label=f"{label}: control")
+        ax.plot([-0.4, 0.4], [1, 1], "--", color=_draw.INK, lw=1, label="ε of the mechanism (10 is above the frame)")
         ax.set_title(NAMES[kind], fontsize=10)
         ax.set_xticks([0, 1, 2], ["1", "10", "∞"])
         ax.set_xlabel("ε of the mechanism")
     axes[0, 0].set_ylabel("empirical ε")
-    _draw.legend(figure, axes[0, 0], 3)
+    _draw.legend(figure, axes[0, 0], 4)
     return {"cifar10": figure}
