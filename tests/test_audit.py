@@ -224,6 +224,15 @@ def test_progress_counts_every_row(leaky):
     assert {what for what, _, _ in told} == {"members"}
 
 
+def test_slices_share_one_bar(leaky):
+    told = []
+    audit(**leaky, slice=np.arange(3000) % 5, games=1, progress=lambda *said: told.append(said))
+    parts = [said for said in told if said[0] == "slices"]
+    assert {said[0] for said in told} == {"members", "slices"}
+    assert [done for _, done, _ in parts] == [600] * 5
+    assert {total for _, _, total in parts} == {3000}
+
+
 def test_a_reference_that_rules_a_true_label_out_is_noted():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 2000)

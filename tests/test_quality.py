@@ -112,6 +112,14 @@ def test_an_audit_with_control_reports_quality_and_says_what_follows():
         assert "Calibration helps" in report
 
 
+def test_a_control_of_0_is_no_clean_bill_where_the_test_sees_more():
+    """Slightly over-confident: too little for a bound, enough for the test. The two sentences must not disagree."""
+    result = _audit(1.2)
+    assert result.control.epsilon == 0 < result.quality.low
+    assert "but the reference is off" in result.control_note
+    assert "no sign" not in result.control_note
+
+
 def test_a_right_reference_gets_no_advice_but_that_silence_proves_nothing():
     result = _audit(1.0)
     assert result.quality.low <= 0

@@ -476,7 +476,7 @@ def test_page_of_members_and_control() -> None:
     assert "Members against control" in html
     assert "ε ≥ 0.30" in html
     assert "τ* = 0.0123" in html
-    assert "--confidence 0.996875" in html
+    assert "<span>--confidence</span> <span>0.996875</span>" in html
     assert html.count('class="line control"') == 2
     assert "No control" not in html
     titles = [svg.findtext("title") for svg in svgs(html) if svg.get("role") == "img"]

@@ -47,11 +47,13 @@ class Plan:
     share: float  # of the members, to fit the attack on
     progress: Progress | None
 
-    def run(self, what: str, rows: inputs.Rows, then: Callable[[Summary], T], **job: Any) -> T:
-        """Do a job on rows, wherever they are, and `then` with what came of it."""
+    def run(
+        self, what: str, rows: inputs.Rows, then: Callable[[Summary], T], whole: inputs.Rows | None = None, **job: Any
+    ) -> T:
+        """Do a job on rows, wherever they are, and `then` with what came of it; `whole` is what they are a part of."""
         tell = self.progress
         in_memory = isinstance(rows, Records)
-        todo = len(rows) if isinstance(rows, Records) else rows.rows or 0
+        todo = inputs.known(rows if whole is None else whole)
         settings = {"share": self.share, "slices": not in_memory} | job
         work = Job(self.attack, game_keys(self.seed, self.games), **settings)
         return self.engine.run(work, rows, then, None if tell is None else lambda done: tell(what, done, todo))
@@ -127,7 +129,7 @@ def audit(
     notes: tuple[str, ...] = ()
     if plan.share:
         # Where the number of rows is known, no more of them are set aside than the attack can use.
-        known = len(members) if isinstance(members, Records) else members.rows
+        known = inputs.known(members)
         plan = replace(plan, share=min(plan.share, SAMPLE / known) if known else plan.share)
         fitted, count = plan.run(
             "rows that fit the attack", members, partial(fit, plan.attack, members.source), collect=True
@@ -144,7 +146,11 @@ def audit(
     return replace(
         result,
         slice_column=columns.slice if columns else None,
-        slices=_slices(_sketches(members, outcome, plan), _sketches(others, held, plan, share=0.0), plan),
+        slices=_slices(
+            _sketches("slices", members, outcome, plan),
+            _sketches("slices of the control", others, held, plan, share=0.0),
+            plan,
+        ),
         notes=(*result.notes, *notes),
     )
 
@@ -177,7 +183,9 @@ def _tally(sketch: Sketch, rows: inputs.Rows, plan: Plan, share: float, cuts: tu
     return play_exactly(audited, plan.attack.scores(audited.target, audited.reference), keys, cuts)
 
 
-def _sketches(rows: inputs.Rows | None, outcome: Outcome | None, plan: Plan, **job: Any) -> dict[str, Sketch]:
+def _sketches(
+    what: str, rows: inputs.Rows | None, outcome: Outcome | None, plan: Plan, **job: Any
+) -> dict[str, Sketch]:
     """One sketch a slice: a stream's were made on the way, rows in memory are played slice by slice."""
     if rows is None or outcome is None:
         return {}
@@ -189,7 +197,7 @@ def _sketches(rows: inputs.Rows | None, outcome: Outcome | None, plan: Plan, **j
     for code, name in enumerate(rows.slice_names):
         part = rows.take(rows.slices == code)
         if len(part):
-            found[name] = plan.run(f"slice {name}", part, _only_sketch, **job)
+            found[name] = plan.run(what, part, _only_sketch, rows, **job)
     return {name: sketch for name, sketch in found.items() if sketch.canaries}
 
 

@@ -96,6 +96,11 @@ def subset(records: Rows, canaries: int) -> Records:
     return records.take(np.sort(order[:count]))
 
 
+def known(found: Rows) -> int:
+    """How many rows; 0 where a stream does not tell."""
+    return len(found) if isinstance(found, Records) else found.rows or 0
+
+
 def classes(found: Rows) -> int:
     """The number of classes; of a stream, that of its first row."""
     return found.classes if isinstance(found, Records) else next(iter(found.fragments[0].batches(1))).classes

@@ -95,7 +95,7 @@ def beside(members: Result, control: Result, quality: Quality | None = None) -> 
     """The result with its control, a sentence on the two, and what a test on the control rows found."""
     if quality is not None:
         quality = replace(quality, advice=advice(quality, members))
-    note = _control_note(members, control) if members.valid else None
+    note = _control_note(members, control, quality) if members.valid else None
     return replace(members, control=control, control_note=note, quality=quality)
 
 
@@ -106,21 +106,33 @@ def _combination(selection: Selection, question: Question, games: int) -> str:
     return question.combination.name if selection.valid else "mean of the games"
 
 
-def _control_note(members: Result, control: Result) -> str:
+def _control_note(members: Result, control: Result, quality: Quality | None) -> str:
     """What a control says of the members' figure."""
     who = members.stand_in
-    if control.epsilon == 0:
+    nothing = control.epsilon < 0.001  # which reports show as 0
+    if nothing and quality is not None and quality.low > 0:
+        return (
+            f"The control reads 0 on {control.canaries:,} rows, but the {who} is off: another test of these rows "
+            f"tells it from the truth. See the quality of the {who}."
+        )
+    if nothing:
         return (
             f"The control reads 0 on {control.canaries:,} rows: no sign that the {who}'s error explains what the "
             "members read."
         )
-    read, found = (math.floor(100 * each.epsilon) / 100 for each in (control, members))
+    read, found = _floored(control.epsilon), _floored(members.epsilon)
     told = (
-        f"The control is not 0: rows that the target never trained on read ε ≥ {read:.2f}. They have nothing to be "
+        f"The control is not 0: rows that the target never trained on read ε ≥ {read}. They have nothing to be "
         f"memorised: that much is the {who}'s error, and the members' figure holds such an error too"
     )
     if control.epsilon >= members.epsilon:
         return told + ". The members read no more than the control: this audit shows no memorisation."
     if control.epsilon >= 0.5 * members.epsilon:
-        return told + f". It may explain most of the {found:.2f}: use a better {who}."
-    return told + f". Part of the {found:.2f} may be that error: a better {who} would tell."
+        return told + f". It may explain most of the {found}: use a better {who}."
+    return told + f". Part of the {found} may be that error: a better {who} would tell."
+
+
+def _floored(epsilon: float) -> str:
+    """Two places, or three below 0.1, rounded down."""
+    places = 2 if epsilon >= 0.1 else 3
+    return f"{math.floor(epsilon * 10**places) / 10**places:.{places}f}"

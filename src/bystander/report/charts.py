@@ -28,6 +28,12 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
+def _power(value: float) -> str:
+    """A tick of a scale of powers of ten: `3e-4`."""
+    digits, power = f"{value:.0e}".split("e")
+    return f"{digits}e{int(power)}"
+
+
 def gauge(result: Result) -> str:
     """ε on a scale from nothing to everything, with the accuracy that each permits. Text keeps its size."""
     numbers = [part.epsilon for part in (result, result.control) if part and math.isfinite(part.epsilon)]
@@ -87,7 +93,8 @@ def guesses(result: Result) -> str | None:
         body += svg.dots(x, y, _points(pictures.bounds), kind)
     if result.guesses and result.canaries and math.isfinite(result.epsilon):
         chosen = (result.guesses / result.canaries, result.epsilon)
-        body += svg.callout(x, y, chosen, words.relation(result), "members", _points(result.pictures.guesses))
+        avoid = _points(result.pictures.guesses), _points(result.pictures.bounds)
+        body += svg.callout(x, y, chosen, words.relation(result), "members", *avoid)
     title = "ε against the share of rows guessed"
     said = f"The selected count gives {words.relation(result)} with {words.accuracy(result)} correct."
     return svg.picture(title, said, body, "guesses")
@@ -128,7 +135,7 @@ def shift(result: Result) -> str | None:
     star = result.tau_star if result.tau_star and result.tau_star > 0 else None
     ends = [points[0][0], points[-1][0], *([star] if star else [])]
     x, y = Scale(min(ends), max(ends), LEFT + 8, RIGHT - 8, log=True), _height([b for _, b in points])
-    body = svg.frame(x, y, (f"assumed shift τ of the {result.stand_in}", "ε"), (words.small, _short))
+    body = svg.frame(x, y, (f"assumed shift τ of the {result.stand_in}", "ε"), (_power, _short))
     control = result.control.pictures if result.control is not None else None
     if control is not None:
         body += svg.line(x, y, [(a, b) for a, b in _points(control.shift) if a > 0], "control")

@@ -69,6 +69,11 @@ def _prose(content: object) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", _plain(content))
 
 
+def _code(command: str) -> str:
+    """A command whose lines break between words alone."""
+    return f"<pre>{' '.join(f'<span>{_plain(word)}</span>' for word in command.split(' '))}</pre>"
+
+
 def _card(title: str, body: str | None, *, note: str = "", wide: bool = False, kind: str = "") -> str:
     if not body:
         return ""
@@ -236,9 +241,9 @@ def _descriptive(result: Result) -> str:
 def _reproduce(result: Result) -> str:
     body = ""
     if result.command:
-        body += f"<p>The command:</p><pre>{_plain(result.command)}</pre>"
+        body += f"<p>The command:</p>{_code(result.command)}"
     again = words.recompute(result)
     if again:
-        body += f"<p>The number alone, from its counts:</p><pre>{_plain(again)}</pre>"
+        body += f"<p>The number alone, from its counts:</p>{_code(again)}"
     body += _pairs([("Version", __version__), ("Seed", f"{result.seed}")])
     return _card("Get it again", body, wide=True)

@@ -126,17 +126,19 @@ def dots(x: Scale, y: Scale, points: Iterable[tuple[float, float]], kind: str, r
     return "".join(f'<circle class="dot {kind}" cx="{x(a):.1f}" cy="{y(b):.1f}" r="{radius:g}"/>' for a, b in points)
 
 
-def callout(x: Scale, y: Scale, point: tuple[float, float], content: str, kind: str, avoid: Points) -> str:
-    """A ring round a point, and its words in the place beside it where the fewest of the other points are."""
+def callout(
+    x: Scale, y: Scale, point: tuple[float, float], content: str, kind: str, curve: Points, dots: Points
+) -> str:
+    """A ring round a point, and its words in the place beside it that a curve and other dots leave the freest."""
     a, b = x(point[0]), y(point[1])
     half = 3.6 * len(content) + 2
     aside = half + 11
     places = [(a + dx, b + dy) for dx, dy in ((0, 20), (0, -20), (aside, 0), (-aside, 0), (aside, -14), (-aside, -14))]
     inside = [p for p in places if p[0] - half >= LEFT and p[0] + half <= RIGHT and p[1] + 7 < BOTTOM]
-    others = _along([(x(c), y(d)) for c, d in avoid])
+    others = _along([(x(c), y(d)) for c, d in curve]) + [(x(c), y(d)) for c, d in dots if (c, d) != point]
 
     def crowd(place: tuple[float, float]) -> int:
-        return sum(abs(c - place[0]) < half and abs(d - place[1]) < 9 for c, d in others)
+        return sum(abs(c - place[0]) < half + 7 and abs(d - place[1]) < 9 for c, d in others)
 
     across, down = min(inside or places, key=crowd)
     ring = f'<circle class="ring {kind}" cx="{a:.1f}" cy="{b:.1f}" r="7"/>'

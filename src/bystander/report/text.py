@@ -122,25 +122,30 @@ def _control(result: Result) -> list[RenderableType]:
     return [table, *note, _text(words.control(result), "dim")]
 
 
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def _slices(result: Result) -> list[RenderableType]:
     from rich import box
+    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
     parts = words.worst_first(result)
     controls = any(part.control is not None for part in parts)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("  Slice", no_wrap=True, overflow="ellipsis", max_width=40)
+    table.add_column("  Slice", max_width=40)
     table.add_column(words.sign(tuple(part.bound for part in parts)), justify="right", style="cyan")
     if controls:
         table.add_column("Control", justify="right", style="yellow")
     for name in ("Rows", "Correct guesses"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
 
-    def row(part: Slice) -> list[str | Text]:
+    def row(part: Slice) -> list[RenderableType]:
         control = [words.epsilon(part.control.epsilon) if part.control else "–"] if controls else []
         bound = part.bound
-        name = Text(f"  {words.slice_name(part)}")
+        name = Padding(Text(_cut(words.slice_name(part), 38)), (0, 0, 0, 2))
         return [name, words.epsilon(bound.epsilon), *control, f"{bound.canaries:,}", words.accuracy(bound)]
 
     for part in parts[:MOST_SLICES]:
