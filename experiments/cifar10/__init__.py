@@ -15,6 +15,8 @@ show what FixMatch adds to 250 true labels. Departures from the paper, which nam
 networks and recipes are the profile's; images are mirrored and shifted, and nothing else, so that the targets memorise;
 at ε = 1 the LP-1ST targets train with mixup, as Ghazi et al. 2021 do.
 
+The `cpu` profile is three cells of the small one, to say what they cost without a GPU.
+
 Training needs torch and SciPy alone and may run elsewhere (`python -m experiments.cifar10.train`); what it writes to
 cache/cifar10-runs/PROFILE/ is audited here.
 """
@@ -45,16 +47,18 @@ _COMMON: dict[str, Any] = {
     "simclr": {"temperature": 0.2},
     "supervised": {"epochs": 300, "batch": 50, "rate": 0.05, "decay": 5e-4, "shift": 4},
 }
+_SMALL: dict[str, Any] = {
+    **_COMMON,
+    "network": {"kind": "small_cnn", "widths": [32, 128, 128]},
+    "target": {"epochs": 40, "batch": 250, "rate": 0.2, "decay": 5e-4, "shift": 2},
+    "alibi_warmup": 6,
+    "trunk": {"epochs": 20, "batch": 500, "rate": 0.5, "decay": 1e-4},
+    "student": {"epochs": 8, "batch": 64, "rate": 0.03, "decay": 5e-4},
+    "fixmatch": {"ratio": 3},
+}
 PROFILES: dict[str, dict[str, Any]] = {
-    "small": {
-        **_COMMON,
-        "network": {"kind": "small_cnn", "widths": [32, 128, 128]},
-        "target": {"epochs": 40, "batch": 250, "rate": 0.2, "decay": 5e-4, "shift": 2},
-        "alibi_warmup": 6,
-        "trunk": {"epochs": 20, "batch": 500, "rate": 0.5, "decay": 1e-4},
-        "student": {"epochs": 8, "batch": 64, "rate": 0.03, "decay": 5e-4},
-        "fixmatch": {"ratio": 3},
-    },
+    "small": _SMALL,
+    "cpu": {**_SMALL, "cells": ["reference", "supervised-250", "fixmatch-250"]},
     "paper": {
         **_COMMON,
         "network": {"kind": "resnet18", "width": 64},

@@ -45,11 +45,12 @@ class Cell:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """All of them; what others wait for comes first."""
+    """All of them, or those that `cells` names; what others wait for comes first."""
     epsilons = [float(epsilon) for epsilon in settings["epsilons"]]
     few = [f"{how}-{FEW}" for how in ("supervised", "fixmatch")] + [f"fixmatch-{FEW}-trunk"]
     targets = [Cell(kind, epsilon) for kind in KINDS for epsilon in epsilons]
-    return [Cell("trunk"), Cell("reference"), *targets, *map(Cell, few)]
+    every = [Cell("trunk"), Cell("reference"), *targets, *map(Cell, few)]
+    return [cell for cell in every if cell.name in settings.get("cells", [one.name for one in every])]
 
 
 def at(table: Mapping[str, Any], epsilon: float) -> Any:
