@@ -74,12 +74,13 @@ def _steps(cells: list[dict[str, Any]]) -> str:
         before, twin, spent = cell["checkpoint"], cell["twin"], cell["train_seconds"]
         rows.append([
             step, f"{cell['rows']['members']:,}", f"{cell['rate']:.0%}", spread(before["members"]["paper"]),
-            *(f"**{floor(one['members']['valid'])}** / {floor(one['control']['valid'])}" for one in (before, twin)),
+            *(f"**{floor(one['members']['valid'])}** / {floor(one['as_many'])} / {floor(one['control']['valid'])}"
+              for one in (before, twin)),
             *(f"{one['members']['tau_star'] or 0.0:.1e}" for one in (before, twin)),
             f"{spent['train'] + spent['predict']:.1f} s", f"{spent['audit checkpoint']:.1f} s",
         ])  # fmt: skip
-    head = ["step", "members", "late", "checkpoint before: paper's rule", "**valid** / control",
-            "trained on on rows set aside: **valid** / control", "τ*, checkpoint", "τ*, trained on",
+    head = ["step", "members", "late", "checkpoint before: paper's rule", "**valid** / as many / control",
+            "trained on on rows set aside: **valid** / as many / control", "τ*, checkpoint", "τ*, trained on",
             "training and prediction", "audit with control"]  # fmt: skip
     return markdown(head, rows)
 
