@@ -110,6 +110,22 @@ class StopError(Exception):
     pass
 
 
+def test_a_release_drawn_before_is_not_drawn_again():
+    first = one_stage(TREES).fit(X, Y)
+    again = one_stage(TREES).fit(X, first.release_)
+    assert again.release_ is first.release_
+    np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
+    assert one_stage(seed=5).fit(X, first.release_).privacy_.epsilon == 2
+    for model, release, told in (
+        (one_stage(mechanism=RandomizedResponse(epsilon=1, classes=2)), first.release_, "the mechanism is .*give the"),
+        (one_stage(prior=ClusterPrior(3)), first.release_, "there is a prior"),
+        (one_stage(), RR.randomize(Y, SURE), "there is a prior"),
+        (one_stage(), RR.randomize(Y[1:]), "y has 199 rows"),
+    ):
+        with pytest.raises(InputError, match=told):
+            model.fit(X, release)
+
+
 def test_stages_resume_from_their_own_checkpoints(tmp_path):
     def stop(done, of, loss):
         told.append(done)

@@ -49,7 +49,10 @@ class LabelDPClassifier(Classifier):
         self.seed = seed
 
     def fit(self, X: Any, y: Any, **given: Any) -> LabelDPClassifier:
-        """Release y once, then train. What else is given goes to the base's `fit`, with a warning of an `eval_set`."""
+        """Release y once, then train; a `Release` that was drawn before may stand for y, and is not drawn again.
+
+        What else is given goes to the base's `fit`, with a warning of an `eval_set`.
+        """
         checked(self.mechanism, self.classes)
         if given.get("eval_set") is not None and self.mechanism is not None:
             warn("eval_set goes to the learner with its labels as they are: use rows whose labels need no privacy")
@@ -66,11 +69,14 @@ class LabelDPClassifier(Classifier):
             self.base_rate_ = (np.bincount(labels, minlength=self.classes) + 1) / (len(labels) + self.classes)
             fit(self.model_, X, labels, **given)
             return self
-        self.drawn_ = self._prior(X, y, np.random.default_rng(prior_seed))
+        self.drawn_ = None if isinstance(y, Release) else self._prior(X, y, np.random.default_rng(prior_seed))
         if self.drawn_ is not None and self._corrects() and not isinstance(self.mechanism, Alibi):
             self.drawn_.at(take(X, np.zeros(1, dtype=np.int64)))  # a prior that knows no other rows: told now
         held = None if self.drawn_ is None else self.drawn_.prior
-        self.release_ = self.mechanism.randomize(y, held, rng=np.random.default_rng(noise))
+        if isinstance(y, Release):
+            self.release_ = reusable(y, self.mechanism, self.prior)
+        else:
+            self.release_ = self.mechanism.randomize(y, held, rng=np.random.default_rng(noise))
         same_rows(self.release_.output, X)
         self.privacy_ = Privacy.of(self.release_, named(self.mechanism, self.release_))
         likelihood = self.release_.posterior(np.full(self.classes, 1 / self.classes))
@@ -150,6 +156,15 @@ class LabelDPClassifier(Classifier):
             fit_soft(self.model_, shown, soft[kept], **given)
             self.soft_channel_ = soft.T @ soft / soft.sum(axis=0)[:, None]
         self.correction_ = chosen(how, self.model_, take(X, aside), self._noise, likelihood[aside])
+
+
+def reusable(release: Release, mechanism: object, prior: object) -> Release:
+    """A release that was drawn before, by the same mechanism and without a prior."""
+    if release.mechanism != mechanism:
+        raise InputError(f"y is a Release by {release.mechanism}: the mechanism is {mechanism}; give the same")
+    if release.prior is not None or prior is not None:
+        raise InputError("y is a Release and there is a prior, which other rows would need: give the labels instead")
+    return release
 
 
 def known(correction: object) -> None:
