@@ -70,14 +70,12 @@ def _lift(x: Matrix, frequencies: tuple[Matrix, Matrix]) -> Matrix:
 
 def _fit(x: Matrix, y: NDArray[np.int64], ridge: float) -> Matrix:
     """Logistic regression with an intercept, by Newton's method."""
-    from scipy.linalg import solve
-
     x = np.column_stack((x, np.ones(len(x))))
     w = np.zeros(x.shape[1])
     for _ in range(6):
         p = 1 / (1 + np.exp(-(x @ w)))
         half = x * np.sqrt(p * (1 - p))[:, None]  # its Gram matrix is the curvature, at half the work
-        w -= solve(half.T @ half + ridge * np.eye(len(w)), x.T @ (p - y) + ridge * w, assume_a="pos")
+        w -= np.linalg.solve(half.T @ half + ridge * np.eye(len(w)), x.T @ (p - y) + ridge * w)
     return w
 
 
