@@ -78,6 +78,18 @@ def audit_row(found: Mapping[str, Any], control: float | None, paper: str | None
     ]
 
 
+def brief(rows: Iterable[tuple[str, str | None, Mapping[str, Any], float | None, Mapping[str, Any]]]) -> str:
+    """For the overview: (name, the paper's number, label game on members, bound on as many, label game on control)."""
+    lines = [
+        [name, paper or "–", spread(members["paper"]), spread(control["paper"]), f"**{floor(members['valid'])}**",
+         floor(members["valid"] if few is None else few), floor(control["valid"])]
+        for name, paper, members, few, control in rows
+    ]  # fmt: skip
+    head = ["", "paper's number", "paper's rule, not a bound: members", "control", "**valid bound: members**",
+            "as many members as control rows", "control"]  # fmt: skip
+    return markdown(head, lines)
+
+
 def audit_table(
     first: Sequence[str], cells: Iterable[tuple[Sequence[str], Mapping[str, Any], str | None]], *, mia: bool = False
 ) -> str:

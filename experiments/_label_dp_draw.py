@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments import _draw
 from experiments._draw import DEFAULT, INK, PALE, PAPER, PROXY, VALID, floor, grid, legend, markdown, number
-from experiments._label_dp import EPSILONS, MECHANISMS, PATE, PLAIN, name
+from experiments._label_dp import EPSILONS, MECHANISMS, ONE_STAGE, PATE, PLAIN, name
 from experiments._record import Record
 
 TABLE: dict[str, tuple[str, ...]] = {
@@ -73,7 +73,19 @@ def tables(record: Record, key: str) -> dict[str, str]:
         f"{key}-loss": _losses(record),
         f"{key}-reference": _reference(record),
         f"{key}-share": _few(record),
+        f"{key}-brief": _brief(record),
     }
+
+
+def _brief(record: Record) -> str:
+    """Three cells for the overview."""
+    chosen = ((ONE_STAGE, "inf"), (ONE_STAGE, 1), (PATE, "inf"))
+    found = {(mechanism, epsilon): (place, cell) for mechanism, epsilon, place, cell in held(record)}
+    return _draw.brief(
+        (f"{pair[0]}, ε = {shown(pair[1])}", TABLE[pair[0]][found[pair][0]], cell["members"], cell.get("as_many"),
+         cell["control"])
+        for pair in chosen if pair in found and "members" in (cell := found[pair][1])
+    )  # fmt: skip
 
 
 def _losses(record: Record) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from experiments._draw import AUDIT_HEAD, INK, PALE, PAPER, SCALE, audit_row, footer, grid, legend, markdown
+from experiments._draw import AUDIT_HEAD, INK, PALE, PAPER, SCALE, audit_row, brief, footer, grid, legend, markdown
 from experiments._record import Record
 from experiments.tweets import PAPER as TABLE
 
@@ -49,7 +49,12 @@ def tables(record: Record) -> dict[str, str]:
     return {
         "tweets": markdown(["attack", "ε", "M'", *AUDIT_HEAD], rows) + "\n" + footer(record),
         "tweets-accuracy": markdown(head, grades),
-    }
+        "tweets-brief": brief(
+            (f"ε = {epsilon}, M' {told}", TABLE["lia"] if epsilon == "∞" and kind == "plain" else None,
+             cell[kind]["members"], None, cell[kind]["control"])
+            for epsilon, cell in targets(record) for kind, told in KINDS.items()
+        ),
+    }  # fmt: skip
 
 
 def figures(record: Record) -> dict[str, Any]:

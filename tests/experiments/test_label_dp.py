@@ -70,7 +70,7 @@ def test_where_no_output_depends_on_a_label_the_cell_says_why(record):
 
 def test_tables_show_every_cell_beside_the_paper(record):
     tables = draw.tables(record, "criteo")
-    assert set(tables) == {"criteo", "criteo-mia", "criteo-loss", "criteo-reference", "criteo-share"}
+    assert set(tables) == {"criteo", "criteo-mia", "criteo-loss", "criteo-reference", "criteo-share", "criteo-brief"}
     lines = tables["criteo"].splitlines()
     assert lines[0].endswith("| control | τ* | valid by the true P: members / control |")
     assert len({line.count("|") for line in lines if line.startswith("|")}) == 1
