@@ -1,5 +1,7 @@
 """What estimators promise, refuse, resume and write: small problems, one line of error each."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -39,8 +41,8 @@ def one_stage(base=PLAIN, mechanism=RR, **given):
     return LabelDPClassifier(base, mechanism, **{"classes": 2, "seed": 0, **given})
 
 
-def pate(scale=1.0):
-    return PateClassifier(PLAIN, Pate(teachers=5, answers=40, scale=scale), classes=2, seed=0)
+def pate(**given):
+    return PateClassifier(PLAIN, Pate(**{"teachers": 5, "answers": 40, "scale": 1.0, **given}), classes=2, seed=0)
 
 
 REFUSED = {
@@ -69,7 +71,7 @@ REFUSED = {
         X[:1], Y[:1]), "stage 1 gets none of the 1 rows"),
     "teachers, labels": (lambda: pate().fit(X, Y + 3), "not among the 2 classes"),
     "teachers, no question": (lambda: pate().fit(X, Y, queries=X[:0]), "queries is 0: give a whole number"),
-    "teachers, one answer": (lambda: pate(0.01).fit(X, 0 * Y), "so the student has nothing to learn"),
+    "teachers, one answer": (lambda: pate(scale=0.01, delta=0).fit(X, 0 * Y), "so the student has nothing to learn"),
     "a network's name": (lambda: TorchClassifier("mlp").fit(X, Y), r"network is 'mlp': give a Network"),
     "a loss's name": (lambda: TorchClassifier(loss="ce").fit(X, Y), r"loss is 'ce': give a loss"),
     "labels for ALIBI's loss": (lambda: TorchClassifier(loss=AlibiLoss(1.0)).fit(X, Y), "give what ALIBI released"),
@@ -115,7 +117,7 @@ def test_a_release_drawn_before_is_not_drawn_again():
     again = one_stage(TREES).fit(X, first.release_)
     assert again.release_ is first.release_
     np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
-    assert one_stage(seed=5).fit(X, first.release_).privacy_.epsilon == 2
+    assert one_stage(seed=5).fit(X, pickle.loads(pickle.dumps(first.release_))).privacy_.epsilon == 2
     for model, release, told in (
         (one_stage(mechanism=RandomizedResponse(epsilon=1, classes=2)), first.release_, "the mechanism is .*give the"),
         (one_stage(prior=ClusterPrior(3)), first.release_, "there is a prior"),

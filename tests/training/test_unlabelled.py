@@ -17,6 +17,7 @@ from bystander.training.fixmatch import follower
 from bystander.training.loop import Checkpoint, initial, predict
 from bystander.training.pate_fm import shards, votes
 from bystander.training.simclr import contrast
+from tests.training.problems import Recorded
 
 CPU = torch.device("cpu")
 STEPS = Recipe(epochs=3, batch=32, rate=0.05, schedule="cosine", warmup=0.1, precision="fp32")
@@ -191,7 +192,9 @@ def test_pate_fm_learns_from_its_release_alone(tmp_path):
         seed=0,
         checkpoints=tmp_path,
     )
-    model.fit(images, y)
+    read = Recorded(y)
+    model.fit(images, read)
+    assert [chain[:2] for chain in read.readers] == [["mechanisms.base.read_labels", "training.pate_fm.votes"]]
     assert model.release_.guarantee("replace").epsilon == mechanism.guarantee("replace").epsilon
     assert set(model.release_.output) <= {-1, 0, 1, 2, 3}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["student.pt", "trunk.pt"]
