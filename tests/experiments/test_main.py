@@ -1,7 +1,9 @@
 """The command line of the experiments: what there is, what it costs, pages that are filled from records; small runs."""
 
 import json
+import re
 import time
+from importlib import import_module
 
 import pytest
 from experiments._record import HERE, Record
@@ -56,6 +58,35 @@ def test_a_page_is_filled_between_its_marks_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "_PAGES", tmp_path)
     command._fill("made-up-small", "| new |")
     assert page.read_text() == "Before.\n\n<!-- made-up-small -->\n| new |\n<!-- end -->\n\nAfter <!-- end -->.\n"
+
+
+PAPER = (
+    "tab:label_dp_images", "tab:label_dp_criteo", "fig:comparison_mia", "fig:rr_0p1pct", "tab:dp-deltas", "fig:rr_1pct",
+    "fig:plots_tau", "tab:cifar10_test_acc", "tab:log_loss_criteo", "tab:label_dp_images_1pct", "fig:cifar10_rmia",
+    "tab:twitter",
+)  # fmt: skip
+
+
+def test_every_table_and_figure_of_the_paper_has_a_row_in_its_order():
+    page = (HERE.parent / "docs" / "results.md").read_text()
+    rows = re.findall(r"^\| `((?:tab|fig):[\w-]+)`", page, re.MULTILINE)
+    assert tuple(dict.fromkeys(rows)) == PAPER
+
+
+@pytest.mark.parametrize("page", sorted((HERE.parent / "docs").glob("results*.md")), ids=lambda page: page.stem)
+def test_a_page_shows_what_its_records_hold(page):
+    """Tables between marks are those that the record draws; pictures of records that are there are there."""
+    text, drawn = page.read_text(), {}
+    for path in HERE.glob("*/records/*.json"):
+        name, _, profile = path.stem.partition("-")
+        if f"-{profile} -->" in text and f"experiments/{name}/" in text:
+            tables = import_module(f"experiments.{name}.draw").tables(Record.load(name, profile))
+            drawn |= {f"{key}-{profile}": table for key, table in tables.items()}
+    for mark, shown in re.findall(r"<!-- ([\w.-]+) -->\n(.*?)<!-- end -->", text, re.DOTALL):
+        assert shown == (f"{drawn[mark]}\n" if mark in drawn else ""), mark
+    for name, picture, profile in re.findall(r"\.\./experiments/(\w+)/figures/([\w.-]+)-(\w+)\.png", text):
+        here = HERE / name / "figures" / f"{picture}-{profile}.png"
+        assert here.exists() or Record.load(name, profile) is None, here
 
 
 @pytest.mark.slow
