@@ -254,6 +254,12 @@ def test_a_reference_that_rules_a_true_label_out_is_noted():
         ({"tau": 1}, "tau is 1: give a number at least 0 and below 1"),
         ({"canaries": 3001}, "canaries is 3001: give a whole number from 1 to 3,000"),
         ({"control": 3}, "control is no mapping: beside arrays, give a mapping of labels, target and reference"),
+        ({"family": "pure"}, "family is 'pure': give a value such as ApproxDP(delta=1e-5)"),
+        ({"family": Pure}, "family is <class 'bystander.tradeoff.Pure'>: give a value such as ApproxDP(delta=1e-5)"),
+        ({"selection": 0.01}, "selection is 0.01: give a value such as FixedFraction(0.01)"),
+        ({"combination": 0.5}, "combination is 0.5: give a value such as Quantile()"),
+        ({"attack": "paper"}, "attack is 'paper': give a value such as PaperScore()"),
+        ({"engine": "ray"}, "engine is 'ray': give a value such as engines.Local()"),
         ({"control": {"labels": [0]}}, "control has labels: give labels, target and reference"),
         (
             {"group": np.arange(3000)},

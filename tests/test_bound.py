@@ -138,6 +138,7 @@ def test_confidence_enters_as_its_complement():
         ({"confidence": math.nan}, "confidence is nan: give a finite number"),
         ({"tau": -0.1}, "tau is -0.1: give a number at least 0 and below 1"),
         ({"classes": 1}, "classes is 1: give a whole number from 2 to 1,000,000"),
+        ({"family": "pure"}, "family is 'pure': give a value such as ApproxDP(delta=1e-5)"),
         (
             {"family": Steinke(), "tau": 0.1},
             "tau is 0.1: Steinke's bound has no shifted form; use another family or tau = 0",

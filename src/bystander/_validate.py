@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class InputError(ValueError):
@@ -56,3 +59,10 @@ def whole(name: str, value: object, low: int, high: int | None = None) -> int:
         told = str(value) if abs(number) < 1e30 else f"a number of {len(str(value))} digits"
         raise InputError(f"{name} is {told}: give a whole number {span}")
     return int(number)
+
+
+def a_choice(name: str, value: T, has: str, example: str) -> T:
+    """A value of the kind that has this attribute: not its name, as the command line takes it, and not its class."""
+    if isinstance(value, type) or not hasattr(value, has):
+        raise InputError(f"{name} is {value!r}: give a value such as {example}")
+    return value

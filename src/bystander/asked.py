@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bystander._validate import InputError, fraction, whole
+from bystander._validate import InputError, a_choice, fraction, whole
 from bystander.bound import as_shift
 from bystander.selection import EProcess, Grid, Quantile, Question, Selection
 from bystander.tradeoff import ApproxDP, Family, Pure, RandomizedResponse, Shift
@@ -39,8 +39,10 @@ class Asked:
 
         `values` is how many values the source's rows may show: labels, a column's; None where whole records are shown.
         """
-        selection = Grid() if selection is None else selection
+        selection = Grid() if selection is None else a_choice("selection", selection, "cuts", "FixedFraction(0.01)")
         family = (Pure() if isinstance(selection, EProcess) else ApproxDP()) if family is None else family
+        a_choice("family", family, "kind", "ApproxDP(delta=1e-5)")
+        combination = Quantile() if combination is None else a_choice("combination", combination, "level", "Quantile()")
         if isinstance(family, RandomizedResponse) and family.classes != values:
             if values is None:
                 raise InputError("family rr is for labels: use approx, pure, gaussian, laplace or steinke")
@@ -49,5 +51,5 @@ class Asked:
             )
         classes = RECORDS if values is None else values
         level = 1 - fraction("confidence", confidence)
-        question = Question(family, as_shift(tau, classes), classes, level, combination or Quantile())
+        question = Question(family, as_shift(tau, classes), classes, level, combination)
         return cls(selection, question, whole("games", games, 1, 10_000), whole("seed", seed, 0))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bystander import inputs
-from bystander._validate import InputError, whole
+from bystander._validate import InputError, a_choice, whole
 from bystander.asked import Asked
 from bystander.attacks import Attack, LogRatio
 from bystander.bound import shift_assumption
@@ -105,7 +105,7 @@ def audit(
     """
     arrays = (labels, target, reference, id, group, slice)
     columns = inputs.named(data, *arrays)
-    engine = Local() if engine is None else engine
+    engine = Local() if engine is None else a_choice("engine", engine, "streams", "engines.Local()")
     if stream_above is not None:
         stream_above = whole("stream_above", stream_above, 0)
     above = 0 if engine.streams else None if exact or canaries is not None else stream_above
@@ -122,7 +122,7 @@ def audit(
         classes, members.source, selection=selection, combination=combination, family=family, confidence=confidence,
         tau=tau, games=games, seed=seed,
     )  # fmt: skip
-    chosen: Attack = LogRatio() if attack is None else attack
+    chosen: Attack = LogRatio() if attack is None else a_choice("attack", attack, "scores", "PaperScore()")
     plan = Plan(chosen, asked.selection, asked.question, asked.games, asked.seed, exact, engine, chosen.share, progress)
     if canaries is not None:
         members = inputs.subset(members, canaries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bystander._validate import InputError, fraction, whole
+from bystander._validate import InputError, a_choice, fraction, whole
 from bystander.result import Bound
 from bystander.tradeoff import ApproxDP, Family, Gaussian, Shift, Steinke, TwoSidedShift
 
@@ -91,7 +91,7 @@ def bound(
     >>> round(bound(canaries=10_000, guesses=100, correct=95, family=Gaussian(delta=1e-5)).epsilon, 5)
     2.60045
     """
-    family = ApproxDP() if family is None else family
+    family = ApproxDP() if family is None else a_choice("family", family, "kind", "ApproxDP(delta=1e-5)")
     canaries = whole("canaries", canaries, 1, 10**12)
     guesses = whole("guesses", guesses, 1, canaries)
     correct = whole("correct", correct, 0, guesses)
