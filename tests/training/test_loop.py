@@ -22,6 +22,7 @@ from bystander.training import (
     small_cnn,
     wide_resnet,
 )
+from bystander.training.recipe import half
 
 
 @pytest.fixture(autouse=True)
@@ -108,6 +109,20 @@ def test_it_learns_images_tables_and_sparse_tables():
     assert (dense.predict(table[150:]) == y[150:]).mean() > 0.95
     sparse = TorchClassifier(**settings).fit(scipy.sparse.csr_matrix(table[:150]), y[:150])
     np.testing.assert_allclose(sparse.predict_proba(table[150:]), dense.predict_proba(table[150:]), atol=1e-5)
+
+
+def test_bf16_and_channels_last_are_what_it_computes_in():
+    x, y = pictures(200)
+    net = TorchClassifier(**{**SMALL, "epochs": 8}, precision="bf16", seed=0).fit(x[:150], y[:150])
+    assert (net.predict(x[150:]) == y[150:]).mean() > 0.9
+    convolution, seen = net.net_.body[1], []
+    convolution.register_forward_hook(lambda module, given, out: seen.append((given[0], out)))
+    net.predict_proba(x[:3])
+    (given, out), last = seen[0], {"memory_format": torch.channels_last}
+    assert out.dtype == torch.bfloat16
+    assert convolution.weight.dtype == torch.float32  # what the optimizer moves
+    assert all(held.is_contiguous(**last) for held in (convolution.weight, given, out))
+    assert [half(precision, torch.device("cpu")) for precision in ("bf16", "fp32")] == [True, False]
 
 
 def test_labels_keep_their_names_where_classes_are_not_fixed():
