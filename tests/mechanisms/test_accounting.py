@@ -196,7 +196,10 @@ def test_the_ledger_takes_a_releases_prior_into_account():
     y = np.arange(100) % 2
     prior = from_clusters(np.zeros(100, dtype=int), y, classes=2, epsilon=0.05, rng=0)
     release = RRWithPrior(epsilon=1, classes=2, min_k=2).randomize(y, prior, rng=0)
-    assert Ledger().add(release).epsilon() == pytest.approx(1.05)
+    ledger = Ledger().add(release)
+    assert ledger.epsilon() == pytest.approx(1.05)
+    assert ledger.add(release).epsilon() == pytest.approx(1.05)  # used twice, drawn once
+    assert ledger.add(release.mechanism).epsilon() == pytest.approx(2.05)
     assert Ledger().add(release.mechanism).epsilon() == 1
 
 

@@ -60,9 +60,15 @@ class Ledger:
     entries: tuple[Entry, ...] = field(default=())
 
     def add(self, spent: Mechanism | Release | Guarantee, *, rows: ArrayLike | None = None, name: str = "") -> Ledger:
-        """One more release: of all rows, or of those with these numbers."""
+        """One more release: of all rows, or of those with these numbers. The same Release twice is drawn once."""
         if not hasattr(spent, "guarantee") and not isinstance(spent, Guarantee):
             raise InputError(f"spent is {spent!r}: give a mechanism, a Release or a Guarantee")
+        if (
+            isinstance(spent, Release)
+            and rows is None
+            and any(e.spent is spent and e.rows is None for e in self.entries)
+        ):
+            return self
         held: NDArray[np.int64] | None = None
         if rows is not None:
             given = np.asarray(rows)
