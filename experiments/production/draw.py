@@ -20,17 +20,20 @@ _TOLD = {
 def figures(record: Record) -> dict[str, Any]:
     """A panel a reference: bounds on members and control."""
     cells = list(record.cells.values())
-    figure, axes = grid(len(REFERENCES), 1, 9, 7.2, sharex=True, sharey=True)
+    many = len(cells) > 100  # points that would hide each other
+    figure, axes = grid(len(REFERENCES), 1, 14 if many else 9, 7.2, sharex=True, sharey=True)
     x = np.arange(1, len(cells) + 1)
+    size, width = (0.0, 0.8) if many else (3.5, 1.3)
     for ax, reference in zip(axes[:, 0], REFERENCES, strict=True):
         found = [cell[reference] for cell in cells]
         mean, sd = (np.array([one["members"]["paper"][part] for one in found]) for part in ("mean", "sd"))
         ax.fill_between(x, mean - sd, mean + sd, color=PAPER, alpha=0.15, linewidth=0)
-        ax.plot(x, mean, color=PAPER, linewidth=1, label="members, paper's rule (mean ± sd, not a bound)")
-        ax.plot(x, [one["members"]["valid"] for one in found], color=DEFAULT, marker="v", markersize=3.5,
-                linewidth=1.3, label="members, valid bound")  # fmt: skip
-        ax.plot(x, [one["control"]["valid"] for one in found], color=INK, marker="x", linestyle=":", markersize=4,
-                linewidth=1.3, label="control, valid bound")  # fmt: skip
+        ax.plot(x, mean, color=PAPER, linewidth=0.6 if many else 1.0,
+                label="members, paper's rule (mean ± sd, not a bound)")  # fmt: skip
+        ax.plot(x, [one["members"]["valid"] for one in found], color=DEFAULT, marker="v", markersize=size,
+                linewidth=width, label="members, valid bound")  # fmt: skip
+        ax.plot(x, [one["control"]["valid"] for one in found], color=INK, marker="x", linestyle="-" if many else ":",
+                markersize=size, linewidth=width, label="control, valid bound")  # fmt: skip
         ax.set_title(f"reference: {_TOLD[reference]}", fontsize=9.5)
         ax.set_ylabel("ε found")
     axes[-1, 0].set_xlabel("step: weeks since January" if record.settings["days"] == 7 else "step: days since January")
