@@ -200,6 +200,27 @@ def test_real_day_files_are_read_where_the_user_has_them(tmp_path, monkeypatch):
     assert draw.tables(real, "criteo")["criteo"].splitlines()[0].endswith("| control | τ* |")
 
 
+@pytest.mark.parametrize(
+    ("experiment", "profile"), [("flights", "small"), ("flights", "paper"), ("criteo", "small"), ("criteo", "sample")]
+)
+def test_what_the_records_hold_stays_under_its_epsilon_and_grows_with_it(experiment, profile):
+    """Valid bounds, members and control, under the mechanism's ε against ⊥; less at each smaller ε from 4 down."""
+    kept = Record.load(experiment, profile)
+    before = dict.fromkeys(label_dp.MECHANISMS, np.inf)
+    cells = {(mechanism, epsilon): cell for mechanism, epsilon, _, cell in draw.held(kept)}
+    assert len(cells) == 30
+    for (mechanism, epsilon), cell in cells.items():
+        if "nothing" in cell:
+            assert (mechanism, epsilon) == (label_dp.PRIOR, 0.1)
+            continue
+        found = [cell["members"]["valid"], cell["control"]["valid"]]
+        if epsilon != "inf":
+            assert max(found) <= cell["epsilon_label"] < cell["epsilon_true"] <= epsilon
+            if epsilon <= 4:
+                assert found[0] <= before[mechanism]
+                before[mechanism] = found[0]
+
+
 def test_days_are_those_of_the_generator_and_differ():
     first, second = (criteo.read(day, SETTINGS) for day in (0, 1))
     assert len(first.labels) == len(second.labels) == 2_500
