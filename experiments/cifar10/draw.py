@@ -82,6 +82,7 @@ def tables(record: Record) -> dict[str, str]:
             ],
         )
         + foot,
+        "cifar10-brief": _draw.brief(_brief(held)),
         "cifar10-fixed": markdown(
             [*_HEAD, *_FIXED],
             [[*_names(kind, place), PAPER[kind][1][place], *_fixed(cell)] for kind, place, cell in held],
@@ -99,6 +100,19 @@ def tables(record: Record) -> dict[str, str]:
             [[name, _share(cell["test_accuracy"])] for name, cell in record.cells.items() if _alone(name)],
         ),
     }
+
+
+def _brief(held: list[tuple[str, int, dict[str, Any]]]) -> list[tuple[Any, ...]]:
+    """For the overview: the ends of LP-1ST and PATE-FM without privacy, by both references."""
+    chosen = (("lp1st", 0), ("lp1st", 2), ("pate-fm", 0))
+    rows: list[tuple[Any, ...]] = []
+    for kind, place, cell in held:
+        if (kind, place) in chosen:
+            name, epsilon = _names(kind, place)
+            milder = cell["calibrated"]
+            rows.append((f"{name}, ε = {epsilon}", PAPER[kind][0][place], cell["members"], None, cell["control"]))
+            rows.append((f"{name}, ε = {epsilon}, M' calibrated", None, milder["members"], None, milder["control"]))
+    return rows
 
 
 def _alone(name: str) -> bool:
