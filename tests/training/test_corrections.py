@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from bystander._validate import InputError
-from bystander.mechanisms import RandomizedResponse, RRWithPrior
+from bystander.mechanisms import MultiStage, RandomizedResponse, RRWithPrior
 from bystander.training import (
     Boosted,
     Forward,
@@ -17,6 +17,7 @@ from bystander.training import (
     Inverse,
     LabelDPClassifier,
     Logistic,
+    MultiStageClassifier,
     NoCorrection,
     Posterior,
     TorchClassifier,
@@ -195,6 +196,16 @@ def test_a_corrected_model_is_never_worse_than_a_constant(epsilon, base, correct
         best, known = ratio(base, epsilon, correction, seed)
         assert known <= 1
         assert best <= 1 or (epsilon == 1 and isinstance(correction, (HeldOut, Forward)))
+
+
+@pytest.mark.parametrize(("epsilon", "kind"), [(1, Inverse), (0.99, Posterior)])
+def test_below_one_no_model_is_believed_unasked(epsilon, kind):
+    """There the weight of the prior is chosen on rows that the model was not fitted on."""
+    x, y, _ = clicks(1_000, seed=0, rate=0.3)
+    one = LabelDPClassifier(LINE, RandomizedResponse(epsilon=epsilon, classes=2), classes=2, seed=0).fit(x, y)
+    stages = MultiStage(epsilon=epsilon, classes=2, min_k=2)
+    several = MultiStageClassifier(LINE, stages, classes=2, seed=0).fit(x, y)
+    assert [type(model.correction_) for model in (one, several)] == [kind, kind]
 
 
 def test_uncorrected_and_clipped_models_are_worse_than_a_constant():

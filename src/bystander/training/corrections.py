@@ -155,6 +155,15 @@ class HeldOut:
         return Posterior().correct(probabilities, channel, prior)
 
 
+def usual(epsilon: float) -> Correction:
+    """What is done unless told otherwise. Below ε = 1 no model is believed unasked: its errors are multiplied.
+
+    >>> usual(2.0), usual(0.5)
+    (Inverse(floor=0.05), HeldOut(share=0.1, weights=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 100.0)))
+    """
+    return Inverse() if epsilon >= 1 else HeldOut()
+
+
 def read(probabilities: ArrayLike, channel: ArrayLike, prior: ArrayLike) -> tuple[Matrix, Matrix, Matrix]:
     """Check shapes; a prior of one row is for all."""
     p, matrix = np.asarray(probabilities, dtype=np.float64), np.asarray(channel, dtype=np.float64)

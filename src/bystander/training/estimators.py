@@ -12,7 +12,7 @@ from bystander._validate import InputError, whole
 from bystander.mechanisms import Alibi, ConfidentGnmax, MultiStage, Pate, RandomizedResponse, Release, RRWithPrior
 from bystander.mechanisms.base import Labels, Matrix, Prior, read_labels
 from bystander.training.base import Classifier, Learner, aligned, fit, fit_soft, fresh, number, rows, seeds, take
-from bystander.training.corrections import Correction, HeldOut, Inverse, NoCorrection, base_rate, corrected
+from bystander.training.corrections import Correction, HeldOut, NoCorrection, base_rate, corrected, usual
 from bystander.training.priors import Drawn, Given, Source, source
 from bystander.training.privacy import Privacy, named, warn
 
@@ -22,9 +22,9 @@ class LabelDPClassifier(Classifier):
 
     `mechanism`: RandomizedResponse, RRWithPrior, Alibi, or None for no privacy (ε = ∞). `prior` (a `ModelPrior`,
     `ClusterPrior`, `DomainPrior`, or probabilities) is RRWithPrior's; without one it is plain randomized response.
-    `correction` is `Inverse()` unless given. ALIBI trains a `TorchClassifier` by its own loss, any other learner on
-    the posterior as soft labels; by its own loss, or with a prior, there is no correction to make. `classes` is never
-    counted from the labels.
+    `correction`, unless given, is `Inverse()`, and below ε = 1 `HeldOut()`. ALIBI trains a `TorchClassifier` by its own
+    loss, any other learner on the posterior as soft labels; by its own loss, or with a prior, there is no correction to
+    make. `classes` is never counted from the labels.
 
     After `fit`: `release_` (all that training saw of the labels), `privacy_`, `model_`, and `base_rate_`, which comes
     from the release.
@@ -132,7 +132,7 @@ class LabelDPClassifier(Classifier):
     def _train(
         self, X: Any, release: Release, likelihood: Matrix, split: np.random.SeedSequence, given: dict[str, Any]
     ) -> None:
-        how = Inverse() if self.correction is None else self.correction
+        how = usual(release.mechanism.guarantee("replace").epsilon) if self.correction is None else self.correction
         self.soft_channel_: Matrix | None = None
         kept, aside = held_out(how, release.rows, split)
         shown = X if len(aside) == 0 else take(X, kept)

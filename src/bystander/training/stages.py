@@ -12,7 +12,7 @@ from bystander.mechanisms import MultiStage
 from bystander.mechanisms.base import Matrix
 from bystander.mechanisms.multi_stage import Stage
 from bystander.training.base import Classifier, Learner, aligned, fresh, number, rows, seeds, take
-from bystander.training.corrections import Correction, Inverse, base_rate
+from bystander.training.corrections import Correction, base_rate, usual
 from bystander.training.estimators import (
     chosen,
     fit_released,
@@ -33,8 +33,9 @@ class MultiStageClassifier(Classifier):
     """Fit a fresh `base` in each stage on all that was released so far; the last one predicts.
 
     Each label is released once, in its own stage, so ε is paid once. A row that comes later may have been in any stage:
-    what the model is shown of it went through the stages' channels, mixed by their shares. `correction` (`Inverse()`
-    unless given) takes that mixture out. After `fit`: `release_`, `privacy_`, `models_` (one a stage), `base_rate_`.
+    what the model is shown of it went through the stages' channels, mixed by their shares. `correction` (unless given,
+    `Inverse()`, and below ε = 1 `HeldOut()`) takes that mixture out. After `fit`: `release_`, `privacy_`, `models_`
+    (one a stage), `base_rate_`.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class MultiStageClassifier(Classifier):
         same_classes(self.mechanism, self.classes)
         every_stage(self.mechanism, rows(X))
         known(self.correction)
-        how = Inverse() if self.correction is None else self.correction
+        how = usual(self.mechanism.epsilon) if self.correction is None else self.correction
         if how.through:
             raise InputError(
                 "correction is Forward(): the stages' channels differ; give Inverse(), Posterior() or HeldOut()"
