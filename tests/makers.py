@@ -78,7 +78,8 @@ def question(family, *, classes=2, level=0.05, share=0.5, shift=None):
 
 def invoke(*args):
     """The command line in this process: arguments → (status, standard output, standard error)."""
-    out, err, before = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM)
+    out, err = io.StringIO(), io.StringIO()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with (
             redirect_stdout(out),
@@ -89,5 +90,6 @@ def invoke(*args):
     except SystemExit as left:
         return left.code, out.getvalue(), err.getvalue()
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     raise AssertionError("the command line did not leave by SystemExit")

@@ -1,8 +1,10 @@
 import json
 import resource
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from pyarrow import parquet
 
 import bystander
+from bystander import cli
 from tests import makers
 
 # statistics.md §2, δ = 1e-5, 95 %: (m, c', c) → Steinke, f_{ε,0}, f_{ε,δ}, Gaussian → ε(δ)
@@ -218,3 +221,21 @@ def test_the_demo_finds_the_one_that_memorises(tmp_path):
     done = run("demo", "--out", tmp_path / "demo")
     assert done.returncode == 0
     assert list(Path(tmp_path / "demo").glob("*.html"))
+
+
+def test_an_interrupt_amid_an_import_waits_for_its_end():
+    """Raised there, it may be swallowed, or leave the import lock held: the workers then wait for ever."""
+    came = []
+    before = signal.signal(signal.SIGINT, lambda *said: came.append(said))
+    amid = compile("import sys; interrupt(2, sys._getframe())", "<frozen importlib._bootstrap>", "exec")
+    try:
+        exec(amid, {"interrupt": cli._interrupt})
+        assert came == []
+        end = time.monotonic() + 5
+        while not came and time.monotonic() < end:
+            time.sleep(0.01)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(came) == 1
+    with pytest.raises(KeyboardInterrupt):
+        cli._interrupt(signal.SIGINT, sys._getframe())

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -287,9 +289,24 @@ def _root(
 _Usage: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
+_LATER = ("<frozen importlib", "llvmlite")
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Interrupt, but not amid an import or in LLVM's callbacks: they may swallow it, or keep a lock for ever."""
+    while frame is not None and frame.f_code is not main.__code__:
+        if any(place in frame.f_code.co_filename for place in _LATER):
+            threading.Timer(0.02, signal.raise_signal, (number,)).start()
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """Run the command line; every failure that a user can cause is one line and status 2."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a background job may ignore it
+        signal.signal(signal.SIGINT, _interrupt)
     status: object = 2
     try:
         left = app(standalone_mode=False)
@@ -313,6 +330,8 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
+    for number in (signal.SIGINT, signal.SIGTERM):  # all is done and said
+        signal.signal(number, signal.SIG_IGN)
     sys.exit(status if isinstance(status, int) else 0)
 
 
