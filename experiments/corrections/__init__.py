@@ -32,7 +32,7 @@ IN_TRAINING: Mapping[str, Correction] = {HELD_OUT: HeldOut(), FORWARD: Forward()
 OWN_CONSTANT = "the release's base rate"
 PLAIN = "no mechanism"
 
-_COMMON = {"seed": 0, "rate": 0.03, "fresh": 50_000, "epsilons": [0.5, 1, 2, 4, 8]}
+_COMMON = {"seed": 0, "rate": 0.03, "fresh": 50_000, "epsilons": [0.1, 0.5, 1, 2, 4, 8]}
 PROFILES = {
     "small": {
         **_COMMON, "rows": 50_000, "releases": 3,

@@ -18,7 +18,7 @@ def held(record: Record) -> Iterator[dict[str, Any]]:
 def tables(record: Record) -> dict[str, str]:
     """Mean log-loss over the releases, with the worst of them in brackets; below, what it is to be compared with."""
     cells, plain = list(held(record)), record.cells[PLAIN]
-    rows = [[kind, *(_both(cell["log_loss"][kind], plain["constant"]) for cell in cells)] for kind in CORRECTIONS]
+    rows = [[kind, *(_shown(cell, kind) for cell in cells)] for kind in CORRECTIONS]
     rows.append([f"constant: {OWN_CONSTANT}", *(_both(cell["log_loss"][OWN_CONSTANT]) for cell in cells)])
     for told, key in (("constant: the best", "constant"), (PLAIN, "log_loss"), ("the true probabilities", "truth")):
         rows.append([told, *[number(plain[key], 4)] * len(cells)])
@@ -26,11 +26,21 @@ def tables(record: Record) -> dict[str, str]:
     return {"corrections": markdown(head, rows) + "\n" + footer(record)}
 
 
-def _both(losses: list[float], constant: float = 0.0) -> str:
-    """Mean (worst); bold where even the worst is no worse than the constant."""
-    mean, worst = sum(losses) / len(losses), max(losses)
-    told = f"{number(mean, 4)} ({number(worst, 4)})"
-    return f"**{told}**" if worst <= constant else told
+def no_worse(cell: dict[str, Any], kind: str) -> bool:
+    """In no release worse than the constant that can be known, to the four digits that are shown."""
+    losses, own = cell["log_loss"][kind], cell["log_loss"][OWN_CONSTANT]
+    return all(round(loss, 4) <= round(constant, 4) for loss, constant in zip(losses, own, strict=True))
+
+
+def _shown(cell: dict[str, Any], kind: str) -> str:
+    """Bold where it is no worse than the constant."""
+    told = _both(cell["log_loss"][kind])
+    return f"**{told}**" if no_worse(cell, kind) else told
+
+
+def _both(losses: list[float]) -> str:
+    """Mean (worst)."""
+    return f"{number(sum(losses) / len(losses), 4)} ({number(max(losses), 4)})"
 
 
 def figures(record: Record) -> dict[str, Any]:
@@ -43,7 +53,9 @@ def figures(record: Record) -> dict[str, Any]:
         mean = [sum(each) / len(each) for each in losses]
         ax.plot(x, mean, color=color, marker="o", markersize=4, label=kind)
         ax.fill_between(x, [min(each) for each in losses], [max(each) for each in losses], color=color, alpha=0.15)
-    ax.axhline(plain["constant"], color=INK, linestyle="--", linewidth=1.2, label="the best constant")
+    own = [cell["log_loss"][OWN_CONSTANT] for cell in cells]
+    ax.plot(x, [sum(each) / len(each) for each in own], color=INK, linewidth=0.8, label=f"constant: {OWN_CONSTANT}")
+    ax.axhline(plain["constant"], color=INK, linestyle="--", linewidth=1.2, label="constant: the best")
     ax.axhline(plain["log_loss"], color=PALE, linestyle=":", linewidth=1.4, label=PLAIN)
     ax.set_xscale("log", base=2)
     ax.set_xticks(x, [f"{epsilon:g}" for epsilon in x], minor=False)

@@ -17,27 +17,38 @@ from experiments.corrections import (
     draw,
 )
 
+from bystander.training import Inverse
+from bystander.training.corrections import usual
 from experiments import _clicks, corrections
 from tests.training.problems import clicks
 
 RECORD = Record.load("corrections", "small")
 
 
-@pytest.mark.parametrize("kind", [INVERSE, POSTERIOR, HELD_OUT, FORWARD])
-def test_no_correction_of_the_record_is_worse_than_the_constant(kind):
-    """Every release at ε ≥ 1, against the best constant there is; at ε = .5 `posterior` and `forward` too."""
+def test_what_is_done_by_default_is_never_worse_than_a_constant():
+    """At every ε and in every release no worse than its base rate; from ε = .5 on, than the best constant there is."""
     constant = RECORD.cells[PLAIN]["constant"]
     for cell in draw.held(RECORD):
-        if cell["epsilon"] >= 1 or kind in (POSTERIOR, FORWARD):
-            assert max(cell["log_loss"][kind]) <= constant, cell["epsilon"]
+        kind = INVERSE if isinstance(usual(cell["epsilon"]), Inverse) else HELD_OUT
+        assert draw.no_worse(cell, kind)
+        assert max(cell["log_loss"][kind]) <= constant or cell["epsilon"] < 0.5
+
+
+@pytest.mark.parametrize("kind", [INVERSE, POSTERIOR, HELD_OUT, FORWARD])
+def test_every_correction_but_wus_is_better_than_the_best_constant_from_one_on(kind):
+    for cell in draw.held(RECORD):
+        if cell["epsilon"] >= 1:
+            assert max(cell["log_loss"][kind]) < RECORD.cells[PLAIN]["constant"]
+        elif kind in (HELD_OUT, FORWARD):
+            assert draw.no_worse(cell, kind)
 
 
 def test_the_record_shows_what_corrections_are_for():
-    """Uncorrected up to ε = 2, and by Wu's clip up to ε = 1, every release is worse than the constant."""
+    """Uncorrected up to ε = 2, by Wu's clip up to 1, and by the inverse below 1: worse than the constant every time."""
     constant = RECORD.cells[PLAIN]["constant"]
     for cell in draw.held(RECORD):
-        assert (min(cell["log_loss"][NONE]) > constant) == (cell["epsilon"] <= 2)
-        assert (min(cell["log_loss"][WU]) > constant) == (cell["epsilon"] <= 1)
+        for kind, last in ((NONE, 2), (WU, 1), (INVERSE, 0.5)):
+            assert (min(cell["log_loss"][kind]) > constant) == (cell["epsilon"] <= last)
 
 
 def test_the_page_shows_the_record():
@@ -65,7 +76,7 @@ def test_a_small_run_grades_every_correction_of_the_same_releases(tmp_path, monk
     table = draw.tables(record)["corrections"]
     worst = max(found[INVERSE])
     assert f"{np.mean(found[INVERSE]):.4f} ({worst:.4f})" in table
-    assert (f"**{np.mean(found[INVERSE]):.4f}" in table) == (worst <= plain["constant"])
+    assert (f"**{np.mean(found[INVERSE]):.4f}" in table) == draw.no_worse(record.cells["eps=2"], INVERSE)
     draw.figures(record)["corrections"].canvas.draw()
     monkeypatch.setattr(_clicks, "draw", None)
     corrections.run(record)  # nothing is missing: no row is made
