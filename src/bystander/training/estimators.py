@@ -69,13 +69,13 @@ class LabelDPClassifier(Classifier):
             self.base_rate_ = (np.bincount(labels, minlength=self.classes) + 1) / (len(labels) + self.classes)
             fit(self.model_, X, labels, **given)
             return self
-        self.drawn_ = None if isinstance(y, Release) else self._prior(X, y, np.random.default_rng(prior_seed))
-        if self.drawn_ is not None and self._corrects() and not isinstance(self.mechanism, Alibi):
-            self.drawn_.at(take(X, np.zeros(1, dtype=np.int64)))  # a prior that knows no other rows: told now
-        held = None if self.drawn_ is None else self.drawn_.prior
         if isinstance(y, Release):
+            self.drawn_: Drawn | None = None
+            held = None
             self.release_ = reusable(y, self.mechanism, self.prior)
         else:
+            self.drawn_ = self._prior(X, y, np.random.default_rng(prior_seed))
+            held = None if self.drawn_ is None else self.drawn_.prior
             self.release_ = self.mechanism.randomize(y, held, rng=np.random.default_rng(noise))
         same_rows(self.release_.output, X)
         self.privacy_ = Privacy.of(self.release_, named(self.mechanism, self.release_))
@@ -127,7 +127,10 @@ class LabelDPClassifier(Classifier):
                 "accounts for; count them by DomainPrior, or give a Prior, which says what it cost",
                 depth=2,
             )
-        return found.draw(X, y, self.classes, rng)
+        drawn = found.draw(X, y, self.classes, rng)
+        if self._corrects() and not isinstance(self.mechanism, Alibi):
+            drawn.at(take(X, np.zeros(1, dtype=np.int64)))  # a prior that knows no other rows: told now
+        return drawn
 
     def _train(
         self, X: Any, release: Release, likelihood: Matrix, split: np.random.SeedSequence, given: dict[str, Any]
