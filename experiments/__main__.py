@@ -28,7 +28,7 @@ def show(experiments: dict[str, Experiment]) -> None:
 
 
 def draw(name: str, root: Path = HERE) -> None:
-    """Figures and tables from the records alone; the committed ones also fill docs/results*.md."""
+    """Figures and tables from the records alone; the committed ones also fill docs/*.md."""
     module = import_module(f"experiments.{name}.draw")
     for path in sorted((root / name / "records").glob(f"{name}-*.json")):
         profile = path.stem.removeprefix(f"{name}-")
@@ -57,9 +57,9 @@ def _save(figure: Any, path: Path) -> None:
 
 
 def _fill(mark: str, table: str) -> None:
-    """Replace what stands between <!-- MARK --> and <!-- end --> in the pages of results."""
+    """Replace what stands between <!-- MARK --> and <!-- end --> in the pages."""
     pattern = re.compile(rf"(<!-- {re.escape(mark)} -->\n).*?(<!-- end -->)", re.DOTALL)
-    for path in sorted(_PAGES.glob("results*.md")):
+    for path in sorted(_PAGES.glob("*.md")):
         page = path.read_text()
         filled = pattern.sub(lambda found: f"{found[1]}{table}\n{found[2]}", page)
         if filled != page:
