@@ -1,3 +1,4 @@
+import io
 import json
 import resource
 import shutil
@@ -239,3 +240,40 @@ def test_an_interrupt_amid_an_import_waits_for_its_end():
     assert len(came) == 1
     with pytest.raises(KeyboardInterrupt):
         cli._interrupt(signal.SIGINT, sys._getframe())
+
+
+@pytest.mark.parametrize(("limit", "status"), [("0", 1), ("9", 0)])
+@pytest.mark.parametrize("out", [(), ("--json", "-")])
+def test_a_reader_that_leaves_does_not_change_the_status(tmp_path, monkeypatch, limit, status, out):
+    class Left(io.StringIO):
+        told = False
+
+        def flush(self):
+            if not self.told:
+                self.told = True
+                raise BrokenPipeError
+
+        def fileno(self):
+            return nowhere.fileno()
+
+    rows = {"y": np.arange(400) % 2, "p": (np.arange(400) % 2).astype(float), "q": np.full(400, 0.5)}
+    parquet.write_table(pa.table(rows), tmp_path / "rows.parquet")
+    asked = [
+        "audit",
+        str(tmp_path / "rows.parquet"),
+        "--label",
+        "y",
+        "--target",
+        "p",
+        "--reference",
+        "q",
+        "--games",
+        "1",
+    ]
+    with (tmp_path / "nowhere").open("w") as nowhere, monkeypatch.context() as patch:
+        patch.setattr(sys, "argv", ["bystander", *asked, "--fail-above", limit, *out])
+        patch.setattr(sys, "stdout", Left())
+        patch.setattr(signal, "signal", lambda *_: None)
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+    assert left.value.code == status

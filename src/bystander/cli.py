@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import io
 import signal
 import sys
 import threading
@@ -17,7 +17,7 @@ import typer
 from bystander import choices
 from bystander._validate import InputError
 from bystander._version import __version__
-from bystander.terminal import Outputs, progress, say, stderr
+from bystander.terminal import Outputs, deaf, progress, say, stderr
 
 EXAMPLES = """
 **Examples**
@@ -307,6 +307,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a background job may ignore it
         signal.signal(signal.SIGINT, _interrupt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that has no ε
     status: object = 2
     try:
         left = app(standalone_mode=False)
@@ -327,8 +330,8 @@ def main() -> None:
         stderr("bystander: interrupted; no output was written")
     except MemoryError:
         stderr("bystander: not enough memory: play fewer --games, or audit fewer rows with --canaries")
-    except BrokenPipeError:  # the reader of our output has left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
+        deaf()
         status = 0
     for number in (signal.SIGINT, signal.SIGTERM):  # all is done and said
         signal.signal(number, signal.SIG_IGN)

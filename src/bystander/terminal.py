@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
@@ -61,12 +62,23 @@ def say(result: Bound, json: str | None) -> None:
 
     from bystander.report import dumps, files, render, render_bound
 
-    if json == "-":
-        sys.stdout.write(dumps(result))
-        return
-    if json is not None:
-        files.write(Path(json), dumps(result))
-    Console().print(render(result) if isinstance(result, Result) else render_bound(result))
+    if json not in (None, "-"):
+        files.write(Path(str(json)), dumps(result))
+    try:
+        if json == "-":
+            sys.stdout.write(dumps(result))
+        else:
+            console = Console()
+            setattr(console, "on_broken_pipe", deaf)  # noqa: B010  # Rich's own leaves with status 1
+            console.print(render(result) if isinstance(result, Result) else render_bound(result))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        deaf()
+
+
+def deaf() -> None:
+    """Whoever read standard output has left: say the rest to nobody."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def stderr(line: str) -> None:
