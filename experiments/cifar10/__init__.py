@@ -15,7 +15,7 @@ show what FixMatch adds to 250 true labels. Departures from the paper, which nam
 networks and recipes are the profile's; images are mirrored and shifted, and nothing else, so that the targets memorise;
 at ε = 1 the LP-1ST targets train with mixup, as Ghazi et al. 2021 do.
 
-The `cpu` profile is three cells of the small one, to say what they cost without a GPU.
+The `cpu` profile is three cells of the small one, with fewer epochs, to say what they cost without a GPU.
 
 Training needs torch and SciPy alone and may run elsewhere (`python -m experiments.cifar10.train`); what it writes to
 cache/cifar10-runs/PROFILE/ is audited here.
@@ -58,7 +58,11 @@ _SMALL: dict[str, Any] = {
 }
 PROFILES: dict[str, dict[str, Any]] = {
     "small": _SMALL,
-    "cpu": {**_SMALL, "cells": ["reference", "supervised-250", "fixmatch-250"]},
+    "cpu": {
+        **_SMALL,
+        "target": {**_SMALL["target"], "epochs": 24},
+        "cells": ["reference", "supervised-250", "fixmatch-250"],
+    },
     "paper": {
         **_COMMON,
         "network": {"kind": "resnet18", "width": 64},
