@@ -143,6 +143,19 @@ class File:
         return Source(self.name, tuple(columns), self.read)
 
 
+def named_files(data: object) -> bool:
+    """Are these names of files, and not data?"""
+    return isinstance(data, (str, os.PathLike, list, tuple))
+
+
+def shared_file(one: Any, other: Any) -> str | None:
+    """The first file that both name, where both name files."""
+    if not (named_files(one) and named_files(other)):
+        return None
+    held = {file.identity for file in locate(one)[0]}
+    return next((file.name for file in locate(other)[0] if file.identity in held), None)
+
+
 def locate(data: Data) -> tuple[list[File], str]:
     """The files behind files, folders, globs and URLs, and one short name for all of them."""
     if not isinstance(data, (str, os.PathLike, Sequence)):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bystander._keys import mix64
-from bystander._tables import locate
+from bystander._tables import named_files, shared_file
 from bystander._validate import InputError, whole
 from bystander.records import Columns, Records, from_arrays, from_files, from_frame
 from bystander.stream import Stream, open_stream
@@ -47,17 +46,13 @@ def rows(data: Any, columns: Columns | None, reference_data: Any, stream_above: 
     if columns is None:
         labels, target, reference, id, group, slice = arrays
         return from_arrays(labels, target, reference, ids=id, groups=group, slices=slice)
-    if not _named_files(data):
+    if not named_files(data):
         return from_frame(data, columns)
     if stream_above is not None and reference_data is None and columns.group is None:
         found = _large(data, columns, stream_above)
         if found is not None:
             return found
     return from_files(data, columns, reference_data=reference_data)
-
-
-def _named_files(data: object) -> bool:
-    return isinstance(data, str | Path | list | tuple)
 
 
 def _large(data: Any, columns: Columns, stream_above: int) -> Stream | None:
@@ -79,11 +74,8 @@ def control_rows(control: Any, data: Any, columns: Columns | None, stream_above:
         return rows(None, None, None, None, *(control.get(name) for name in _PARTS))
     if columns is None and not isinstance(control, Records):
         raise InputError("control is no mapping: beside arrays, give a mapping of labels, target and reference")
-    if _named_files(control) and _named_files(data):
-        audited = {file.identity for file in locate(data)[0]}
-        twice = next((file.name for file in locate(control)[0] if file.identity in audited), None)
-        if twice is not None:
-            raise InputError(f"{twice} is audited and given as control: give rows that the target did not train on")
+    if (twice := shared_file(data, control)) is not None:
+        raise InputError(f"{twice} is audited and given as control: give rows that the target did not train on")
     return rows(control, columns, None, stream_above)
 
 

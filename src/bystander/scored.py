@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from bystander import _columns, _keys
 from bystander._frames import array_source, frame_source
-from bystander._tables import Source, Where, find, locate
+from bystander._tables import Source, Where, find, named_files, shared_file
 from bystander._validate import InputError
 from bystander.games.membership import Scored
 
@@ -86,20 +85,13 @@ def control_from_data(control: Any, data: Any, others: Any, score: str, member: 
 
 
 def _tables(data: Any, name: str) -> tuple[list[Source], str]:
-    return find(data) if _named_files(data) else ([frame_source(data, name)], name)
-
-
-def _named_files(data: Any) -> bool:
-    return isinstance(data, str | Path | list | tuple)
+    return find(data) if named_files(data) else ([frame_source(data, name)], name)
 
 
 def _apart(one: tuple[str, Any], other: tuple[str, Any]) -> None:
     """Refuse a file that is named in two places."""
-    if _named_files(one[1]) and _named_files(other[1]):
-        held = {file.identity for file in locate(one[1])[0]}
-        twice = next((file.name for file in locate(other[1])[0] if file.identity in held), None)
-        if twice is not None:
-            raise InputError(f"{twice} is given as {one[0]} and as {other[0]}: give rows that are not the same")
+    if (twice := shared_file(one[1], other[1])) is not None:
+        raise InputError(f"{twice} is given as {one[0]} and as {other[0]}: give rows that are not the same")
 
 
 def _arrays(**arrays: Any) -> tuple[Source, dict[str, str]]:

@@ -159,7 +159,7 @@ class RandomizedResponse:
     def assumption(self) -> str:
         """The trade-off function is randomized response's."""
         return (
-            f"ε assumes randomized response on {self.classes} labels: it is a lower bound on the replacement ε of that "
+            f"ε assumes randomized response on {self.classes} values: it is a lower bound on the replacement ε of that "
             "mechanism alone."
         )
 
