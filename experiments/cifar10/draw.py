@@ -96,9 +96,14 @@ def tables(record: Record) -> dict[str, str]:
             [[*_names(kind, place), f"{PAPER[kind][2][place]:g} %", *_accuracy(cell)] for kind, place, cell in held],
         ),
         "cifar10-few": markdown(
-            ["training", "test accuracy"],
-            [[name, _share(cell["test_accuracy"])] for name, cell in record.cells.items() if _alone(name)],
-        ),
+            ["training", "test accuracy", "seconds", "on"],
+            [
+                [name, _share(cell["test_accuracy"]), f"{cell['training']['seconds']:.0f}", cell["device"]]
+                for name, cell in record.cells.items()
+                if _alone(name)
+            ],
+        )
+        + ("" if held else foot),
     }
 
 
@@ -163,6 +168,8 @@ def _found(cell: dict[str, Any], key: str) -> tuple[dict[str, Any], float]:
 def figures(record: Record) -> dict[str, Any]:
     """ε against ε: the attacks for each mechanism, valid bounds and the paper's rule, control beside."""
     held = _targets(record)
+    if not held:
+        return {}
     figure, axes = _draw.grid(1, len(NAMES), 12, 4.2, sharey=True)
     for ax, kind in zip(axes.flat, NAMES, strict=True):
         cells = {place: cell for which, place, cell in held if which == kind}
