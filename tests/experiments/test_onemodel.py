@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from experiments._record import Record
-from experiments.onemodel import draw
+from experiments.onemodel import draw, games
+from experiments.onemodel.problem import Problem, Target
 
 from experiments import _data, onemodel
 
@@ -33,7 +34,7 @@ def made_up():
 
 @pytest.fixture(scope="module")
 def problem():
-    return onemodel.Problem(SETTINGS)
+    return Problem(SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -60,16 +61,16 @@ def test_nobody_has_two_parts_and_every_row_given_its_role(problem):
 def test_randomized_response_flips_its_share_of_the_labels_shown(problem):
     """10,000 labels: the share's standard error is below √(.2/10000) = .0045."""
     labels = np.zeros(10_000, np.int64)
-    shown = onemodel.Target(problem, 1.0).shown(labels, 4)
+    shown = Target(problem, 1.0).shown(labels, 4)
     assert abs(shown.mean() - 1 / (1 + np.e)) < 4 * 0.0045
-    assert (onemodel.Target(problem, None).shown(labels, 4) == labels).all()
+    assert (Target(problem, None).shown(labels, 4) == labels).all()
 
 
 @pytest.mark.slow
 def test_behind_randomized_response_no_label_is_found_beyond_its_epsilon(problem):
-    target = onemodel.Target(problem, 1.0)
-    assert onemodel.about_target(target)["epsilon_true"] == 1
-    for game in (onemodel.label, onemodel.label_canaries):
+    target = Target(problem, 1.0)
+    assert games.about_target(target)["epsilon_true"] == 1
+    for game in (games.label, games.label_canaries):
         assert all(one["epsilon"] < 1 for one in game(target).values())
 
 
