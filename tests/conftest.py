@@ -1,4 +1,5 @@
 import json
+import signal
 
 import pytest
 from hypothesis import settings
@@ -7,6 +8,10 @@ from tests import makers
 
 settings.register_profile("seeded", deadline=None, derandomize=True)  # the same examples in every run
 settings.load_profile("seeded")
+
+# A shell's background job, as CI may be one, ignores interrupts and hands that on; tests interrupt their children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
