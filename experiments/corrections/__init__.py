@@ -38,6 +38,10 @@ PROFILES = {
         **_COMMON, "rows": 50_000, "releases": 3,
         "catboost": {"iterations": 60, "learning_rate": 0.1, "depth": 4, "settings": {"thread_count": 1}},
     },
+    "few": {
+        **_COMMON, "seed": 1_000, "rows": 8_000, "fresh": 20_000, "releases": 12, "epsilons": [0.1, 0.3, 0.5, 1, 2, 4],
+        "catboost": {"iterations": 30, "learning_rate": 0.1, "depth": 4, "settings": {"thread_count": 1}},
+    },
     "paper": {
         **_COMMON, "rows": 800_000, "fresh": 200_000, "releases": 5,
         "catboost": {"iterations": 100, "learning_rate": 0.1, "depth": 6},

@@ -110,7 +110,8 @@ def test_trust_is_the_share_under_which_the_release_is_likeliest():
     y = (random.random(4_000)[:, None] > law.cumsum(axis=1)).sum(axis=1)
     likelihood = RandomizedResponse(epsilon=3, classes=3).randomize(y, rng=0).posterior(np.full(3, 1 / 3))
     assert trust(prior, rate, likelihood) == pytest.approx(0.6, abs=0.101)
-    assert trust(random.dirichlet(np.ones(3), 4_000), rate, likelihood) <= 0.2  # of other rows: worth little
+    others = random.dirichlet(np.ones(3), 4_000)  # beside the labels' own base rate they are worth nothing
+    assert trust(others, base_rate(likelihood), likelihood) == 0
 
 
 @pytest.mark.parametrize("how", [NoCorrection(), WuClip(), Inverse(), Posterior(), HeldOut()])
@@ -132,19 +133,19 @@ def test_channels_by_row_are_row_by_row(how):
 def test_held_out_takes_the_weight_under_which_the_rest_is_likeliest():
     random = np.random.default_rng(0)
     mechanism = RandomizedResponse(epsilon=1, classes=2)
-    truth = random.beta(1, 5, 800)
+    truth = random.beta(1, 5, 8_000)
     truth = np.stack([1 - truth, truth], axis=1)
-    y = (random.random(800) < truth[:, 1]).astype(int)
+    y = (random.random(8_000) < truth[:, 1]).astype(int)
     likelihood = mechanism.randomize(y, rng=0).posterior([0.5, 0.5])
     channels, prior = mechanism.channel()[None], np.array([0.83, 0.17])
-    for p in (truth @ channels[0], random.dirichlet(np.ones(2), 800)):  # a good model and a hopeless one
-        found = HeldOut().choose(p, channels, np.zeros(800, dtype=int), prior, likelihood)
+    for p in (truth @ channels[0], random.dirichlet(np.ones(2), 8_000)):  # a good model and a hopeless one
+        found = HeldOut().choose(p, channels, np.zeros(8_000, dtype=int), prior, likelihood)
         fits = {
             weight: np.log((Posterior(weight).correct(p, channels[0], prior) * likelihood).sum(axis=1)).sum()
             for weight in HeldOut().weights
         }
         assert fits[found.weight] == pytest.approx(max(fits.values()))
-    assert found.weight >= 5  # the hopeless one is hardly believed
+    assert found.weight == 100  # the hopeless one is not believed
 
 
 @pytest.mark.parametrize("learner", ["boosted", "network"])
@@ -186,11 +187,11 @@ TREES, LINE = Boosted(iterations=30, depth=4), Logistic()
     [(TREES, None), (TREES, Posterior()), (TREES, Forward()), (LINE, Posterior()), (TREES, HeldOut())],
     ids=["boosted", "boosted-posterior", "boosted-forward", "logistic-posterior", "boosted-held-out"],
 )
-def test_a_corrected_model_is_never_worse_than_a_constant(epsilon, base, correction):
-    """8,000 rows at 5 % positives. A seed decides the release; each of them is below the best constant there is.
+def test_a_corrected_model_beats_a_constant(epsilon, base, correction):
+    """8,000 rows at 5 % positives, two releases; below the best constant there is, and below the one that can be known.
 
-    8,000 released labels at ε = 1 tell little: there `Forward`, and `HeldOut`, which chooses on 800 of them, are only
-    held to the constant that can be known, the release's own base rate.
+    At ε = 1 so few released labels tell little. `Forward` and `HeldOut` are held to the release's own base rate there,
+    and other releases are worse than the best constant by any correction: the record `corrections-few` says how often.
     """
     for seed in range(2):
         best, known = ratio(base, epsilon, correction, seed)
