@@ -98,3 +98,28 @@ def test_small_runs_end_in_under_five_minutes(name, profile, cells, tmp_path, ca
     assert len(Record.load(name, profile, tmp_path).cells) == cells
     assert list((tmp_path / name / "figures").glob("*.png"))
     assert f"{name} --profile {profile}: " in capsys.readouterr().err
+
+
+def test_which_bounds_of_the_records_pass_their_mechanism():
+    """Bounds hold if the reference is right. Where one passes the mechanism's ε, between labels, it is named here."""
+    count, above, bottom = 0, set(), 0
+    for path in sorted(HERE.glob("*/records/*.json")):
+        for name, cell in json.loads(path.read_text())["cells"].items():
+            for held in (cell, *(cell.get(kind, {}) for kind in ("plain", "calibrated"))):
+                if "members" not in held or cell.get("epsilon_true", held.get("epsilon_true")) is None:
+                    continue
+                of = held if "epsilon_true" in held else cell
+                for rule in ("valid", "fixed", "valid_score"):
+                    bound = held["members"][rule]
+                    count += 1
+                    if bound > of["epsilon_true"]:
+                        above.add((path.stem, name, rule))
+                    else:
+                        bottom += bound > of["epsilon_label"]
+    assert (count, bottom) == (399, 9)
+    assert above == {
+        ("cifar10-paper", "lp1st-1", "valid"),
+        ("cifar10-paper", "lp1st-1", "fixed"),
+        ("cifar10-small", "lp1st-1", "fixed"),
+        ("flights-paper", "LP-1ST eps=0.1", "fixed"),
+    }
