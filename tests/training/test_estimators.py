@@ -26,6 +26,8 @@ from bystander.training import (
 from tests.makers import invoke
 from tests.training.problems import Recorded
 
+pytestmark = pytest.mark.filterwarnings("ignore::bystander.training.NothingLearned")
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
 Y = (X[:, 0] + RNG.normal(size=200) > 0).astype(int)

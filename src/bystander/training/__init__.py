@@ -10,7 +10,8 @@ from typing import Any
 
 _HELD = {
     "augment": ("Strong", "Views", "Weak"),
-    "corrections": ("Correction", "Forward", "HeldOut", "Inverse", "NoCorrection", "Posterior", "WuClip"),
+    "corrections": ("Believed", "Correction", "Forward", "HeldOut", "Inverse", "NoCorrection", "Posterior", "WuClip"),
+    "crossfit": ("NothingLearned",),
     "estimators": ("LabelDPClassifier",),
     "fixmatch": ("FixMatch", "train_fixmatch"),
     "learners": ("Boosted", "Logistic", "boosted", "logistic"),
@@ -33,6 +34,7 @@ _NEEDS = {"torch": "torch", "catboost": "catboost", "sklearn": "scikit-learn", "
 
 __all__ = [
     "AlibiLoss",
+    "Believed",
     "Boosted",
     "Checkpoint",
     "ClusterPrior",
@@ -52,6 +54,7 @@ __all__ = [
     "MultiStageClassifier",
     "Network",
     "NoCorrection",
+    "NothingLearned",
     "PateClassifier",
     "PateFmClassifier",
     "Posterior",

@@ -56,6 +56,21 @@ class Classifier(ABC):
         return f"{type(self).__name__}({told})"
 
 
+class Constant:
+    """A learner that has seen one label alone."""
+
+    classes_: Labels
+
+    def fit(self, X: Any, y: Labels) -> Self:
+        """Remember it."""
+        self.classes_ = y[:1]
+        return self
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """That label, surely."""
+        return np.ones((rows(X), 1))
+
+
 def settings(of: object) -> dict[str, Any]:
     """What it was built with."""
     names = list(inspect.signature(type(of).__init__).parameters)[1:]

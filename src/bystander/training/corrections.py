@@ -7,15 +7,19 @@ rate, or the row's own prior where the mechanism had one; it decides what T does
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bystander._validate import InputError, fraction, inside
+from bystander._validate import InputError, at_least, fraction, inside, whole
 from bystander.mechanisms.base import Labels, Matrix
 from bystander.mechanisms.priors import normalised
+
+SURE = 3.0
+"""So many standard errors a gain must be above 0 to be believed."""
 
 
 class Correction(Protocol):
@@ -130,38 +134,90 @@ class Forward:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOut:
-    """`Posterior` with its weight chosen on a `share` of the released rows, which the model is not fitted on.
+class Believed:
+    """The prior itself: what `HeldOut` falls back on where nothing released speaks for the model."""
 
-    The largest weights leave the prior as it is: an overfitted model is not believed.
+    through: ClassVar[bool] = False
+
+    def correct(self, probabilities: ArrayLike, channel: ArrayLike, prior: ArrayLike) -> Matrix:
+        """Each row's prior."""
+        p, _, belief = read(probabilities, channel, prior)
+        return normalised(np.broadcast_to(belief, p.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """`Posterior`, its weight chosen on released rows that the model was not fitted on; or the prior, as it is.
+
+    A `share` of the rows is held out, and where that is fewer than `enough` rows, more such parts one after the other,
+    each from a model of its own; the model that predicts is fitted on all rows then. Of the weights that make what was
+    released likelier than the prior makes it, by `sure` standard errors, the best is taken. Where none does, the model
+    is not believed: the prior stands (`Believed`), and a warning says so.
     """
 
     share: float = 0.1
-    weights: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 100.0)
+    enough: int = 50_000
+    sure: float = SURE
+    weights: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
     through: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         fraction("share", self.share)
+        whole("enough", self.enough, 0)
+        at_least("sure", self.sure, 0)
         object.__setattr__(self, "weights", tuple(inside("weights", weight, 0, 1e6) for weight in self.weights))
 
-    def choose(self, p: Matrix, channels: Matrix, which: Labels, prior: Matrix, likelihood: Matrix) -> Posterior:
-        """The weight under which what was released of these rows is likeliest; of equal ones the largest."""
-        ways = [Posterior(weight) for weight in sorted(self.weights, reverse=True)]
-        found = [corrected(way, p, channels, which, prior) for way in ways]
-        return ways[int(np.argmax([np.log((each * likelihood).sum(axis=1)).sum() for each in found]))]
+    def parts(self, rows: int, random: np.random.Generator) -> list[Labels]:
+        """The rows that are held out together, a model each; disjoint, drawn without the labels."""
+        size = max(1, round(self.share * rows))
+        many = min(max(1, -(-self.enough // size)), round(1 / self.share), rows // size)
+        order = random.permutation(rows)
+        if size * (many + 1) > rows:  # all of them, a part that is no multiple included
+            return [np.sort(part) for part in np.array_split(order, many)]
+        return [np.sort(order[number * size : (number + 1) * size]) for number in range(many)]
+
+    def gains(self, p: Matrix, channels: Matrix, which: Labels, prior: Matrix, likelihood: Matrix) -> Matrix:
+        """(weights, rows): how much likelier than by the prior what was released of each row becomes, in logs."""
+        before = np.log((np.broadcast_to(prior, p.shape) * likelihood).sum(axis=1))
+        ways = [corrected(Posterior(weight), p, channels, which, prior) for weight in self.weights]
+        return np.stack([np.log((each * likelihood).sum(axis=1)) - before for each in ways])
+
+    def choose(self, gains: Matrix) -> Correction:
+        """The weight whose gain is the largest of those that are sure; the prior where none is."""
+        best = surest(gains, self.sure)
+        return Believed() if best is None else Posterior(self.weights[best])
 
     def correct(self, probabilities: ArrayLike, channel: ArrayLike, prior: ArrayLike) -> Matrix:
         """There is nothing to choose by: `Posterior` as it comes."""
         return Posterior().correct(probabilities, channel, prior)
 
 
-def usual(epsilon: float) -> Correction:
-    """What is done unless told otherwise. Below ε = 1 no model is believed unasked: its errors are multiplied.
+def surest(gains: Matrix, sure: float = SURE) -> int | None:
+    """Of the (ways, rows) gains whose mean is `sure` standard errors above 0, the largest; None where none is.
 
-    >>> usual(2.0), usual(0.5)
-    (Inverse(floor=0.05), HeldOut(share=0.1, weights=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 100.0)))
+    >>> surest(np.array([[0.5, -0.3] * 50, [0.02, -0.01] * 50]))  # 2.5 and 3.3 standard errors
+    1
     """
-    return Inverse() if epsilon >= 1 else HeldOut()
+    mean = gains.mean(axis=1)
+    certain = mean > sure * gains.std(axis=1) / math.sqrt(gains.shape[1])
+    return int(np.argmax(np.where(certain, mean, -np.inf))) if certain.any() else None
+
+
+def usual(base: object, channel: Matrix) -> Correction:
+    """What is done unless told otherwise: held out, for a base that is costly to train only once.
+
+    Where this (K, K) channel leaves 95 % of the labels of every class as they are, a model's errors are not multiplied,
+    and it is not asked for evidence: `Inverse`.
+
+    >>> from bystander.mechanisms import RandomizedResponse
+    >>> for epsilon in (2, 4):
+    ...     type(usual(None, RandomizedResponse(epsilon=epsilon, classes=2).channel())).__name__
+    'HeldOut'
+    'Inverse'
+    """
+    if channel.diagonal().min() >= 0.95:
+        return Inverse()
+    return HeldOut(enough=0) if getattr(base, "costly", False) else HeldOut()
 
 
 def read(probabilities: ArrayLike, channel: ArrayLike, prior: ArrayLike) -> tuple[Matrix, Matrix, Matrix]:

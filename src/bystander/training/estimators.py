@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,26 @@ from numpy.typing import ArrayLike, NDArray
 from bystander._validate import InputError, whole
 from bystander.mechanisms import Alibi, ConfidentGnmax, MultiStage, Pate, RandomizedResponse, Release, RRWithPrior
 from bystander.mechanisms.base import Labels, Matrix, Prior, read_labels
-from bystander.training.base import Classifier, Learner, aligned, fit, fit_soft, fresh, number, rows, seeds, take
-from bystander.training.corrections import Correction, HeldOut, NoCorrection, base_rate, corrected, usual
+from bystander.training.base import (
+    Classifier,
+    Constant,
+    Learner,
+    aligned,
+    fit,
+    fit_soft,
+    fresh,
+    number,
+    rows,
+    seeds,
+    take,
+)
+from bystander.training.corrections import Correction, NoCorrection, base_rate, surest, usual
+from bystander.training.crossfit import fitted, in_blocks, unlearned
 from bystander.training.priors import Drawn, Given, Source, source
 from bystander.training.privacy import Privacy, named, warn
+
+Extra = dict[str, Any]
+"""What else is given to a learner's `fit`."""
 
 
 class LabelDPClassifier(Classifier):
@@ -22,9 +39,11 @@ class LabelDPClassifier(Classifier):
 
     `mechanism`: RandomizedResponse, RRWithPrior, Alibi, or None for no privacy (ε = ∞). `prior` (a `ModelPrior`,
     `ClusterPrior`, `DomainPrior`, or probabilities) is RRWithPrior's; without one it is plain randomized response.
-    `correction`, unless given, is `Inverse()`, and below ε = 1 `HeldOut()`. ALIBI trains a `TorchClassifier` by its own
-    loss, any other learner on the posterior as soft labels; by its own loss, or with a prior, there is no correction to
-    make. `classes` is never counted from the labels.
+    `correction`, unless given, is `HeldOut()`: predictions leave the base rate only where what was released shows that
+    they are better, for which `base` is fitted several times where rows are few (a `TorchClassifier` once). Where 95 %
+    of the labels stay what they are (two classes: from ε = 3 on) it is `Inverse()`. ALIBI trains a `TorchClassifier` by
+    its own loss, any other learner on the posterior as soft labels; by its own loss, or with a prior, there is no
+    correction to make. `classes` is never counted from the labels.
 
     After `fit`: `release_` (all that training saw of the labels), `privacy_`, `model_`, and `base_rate_`, which comes
     from the release.
@@ -59,7 +78,7 @@ class LabelDPClassifier(Classifier):
         self._plan()
         noise, prior_seed, own, split = seeds(self.seed, 4)
         self.classes_ = np.arange(whole("classes", self.classes, 2, 1_000_000))
-        self.model_ = fresh(self.base, number(own), self.classes)
+        learner = partial(fresh, self.base, number(own), self.classes)
         self.release_: Release | None = None
         self.correction_: Correction = NoCorrection()
         if self.mechanism is None:
@@ -67,6 +86,7 @@ class LabelDPClassifier(Classifier):
             same_rows(labels, X)
             self.privacy_ = Privacy()
             self.base_rate_ = (np.bincount(labels, minlength=self.classes) + 1) / (len(labels) + self.classes)
+            self.model_ = learner()
             fit(self.model_, X, labels, **given)
             return self
         if isinstance(y, Release):
@@ -82,7 +102,8 @@ class LabelDPClassifier(Classifier):
         likelihood = self.release_.posterior(np.full(self.classes, 1 / self.classes))
         self.base_rate_ = base_rate(likelihood)
         self.trust_ = 0.0 if held is None else trust(held.probabilities, self.base_rate_, likelihood)
-        self._train(X, self.release_, likelihood, split, given)
+        self._train(X, likelihood, learner, split, given)
+        unlearned(self.model_, self.correction_)
         return self
 
     def predict_proba(self, X: Any) -> Matrix:
@@ -133,32 +154,47 @@ class LabelDPClassifier(Classifier):
         return drawn
 
     def _train(
-        self, X: Any, release: Release, likelihood: Matrix, split: np.random.SeedSequence, given: dict[str, Any]
+        self, X: Any, likelihood: Matrix, learner: Callable[..., Any], split: np.random.SeedSequence, given: Extra
     ) -> None:
-        how = usual(release.mechanism.guarantee("replace").epsilon) if self.correction is None else self.correction
+        release, how = self.release_, self.correction
+        assert release is not None
         self.soft_channel_: Matrix | None = None
-        kept, aside = held_out(how, release.rows, split)
-        shown = X if len(aside) == 0 else take(X, kept)
-        if how.through:
-            if not hasattr(self.model_, "fit_likelihood"):
-                raise InputError(
-                    f"correction is Forward(): {type(self.model_).__name__} cannot train through a channel; give a "
-                    "TorchClassifier, a Boosted (two classes), or another correction"
-                )
-            self.model_.fit_likelihood(X, likelihood, **given)
-        elif not isinstance(self.mechanism, Alibi):
-            fit_released(self.model_, shown, release.output[kept], self.mechanism, **given)
-        elif hasattr(self.model_, "fit_alibi"):
+        soft: Matrix | None = None
+        if how is not None and how.through:
+            self.model_, self.correction_ = learner(), how
+            through(self.model_, X, likelihood, given)
+            return
+        if not isinstance(self.mechanism, Alibi):
+            assert isinstance(self.mechanism, (RandomizedResponse, RRWithPrior))
+            how = usual(self.base, self.mechanism.channel()) if how is None else how
+        elif hasattr(self.base, "fit_alibi"):
+            self.model_ = learner()
             self.model_.fit_alibi(X, release, **given)
             return
         elif self.drawn_ is not None:
-            fit_soft(self.model_, X, release.posterior(), **given)
-            return
+            soft, how = release.posterior(), NoCorrection()
         else:
             soft = release.posterior(self.base_rate_)
-            fit_soft(self.model_, shown, soft[kept], **given)
             self.soft_channel_ = soft.T @ soft / soft.sum(axis=0)[:, None]
-        self.correction_ = chosen(how, self.model_, take(X, aside), self._noise, likelihood[aside])
+            how = usual(self.base, self.soft_channel_) if how is None else how
+
+        def train(model: Any, kept: Labels) -> Any:
+            if soft is None:
+                return fit_some(model, X, kept, release, given)
+            fit_soft(model, some(X, kept), soft[kept], **of_rows(given, kept))
+            return model
+
+        self.model_, self.correction_ = fitted(how, learner, train, X, self._noise, likelihood, split)
+
+
+def through(model: Any, X: Any, likelihood: Matrix, given: Extra) -> None:
+    """Fit through the channel, by a learner that can."""
+    if not hasattr(model, "fit_likelihood"):
+        raise InputError(
+            f"correction is Forward(): {type(model).__name__} cannot train through a channel; give a "
+            "TorchClassifier, a Boosted (two classes), or another correction"
+        )
+    model.fit_likelihood(X, likelihood, **given)
 
 
 def reusable(release: Release, mechanism: object, prior: object) -> Release:
@@ -177,46 +213,27 @@ def known(correction: object) -> None:
         raise InputError(f"correction is {correction!r}: {told}")
 
 
-def held_out(how: Correction, many: int, seed: np.random.SeedSequence) -> tuple[Labels, Labels]:
-    """The rows to fit on, and those that a correction is chosen on: none, unless it asks for some."""
-    share = how.share if isinstance(how, HeldOut) else 0.0
-    order = np.random.default_rng(seed).permutation(many)
-    aside = np.sort(order[: round(share * many)])
-    return np.setdiff1d(np.arange(many), aside), aside
+def some(X: Any, kept: Labels) -> Any:
+    """These rows; all of them are not copied."""
+    return X if len(kept) == rows(X) else take(X, kept)
 
 
-def chosen(
-    how: Correction,
-    model: Learner,
-    aside: Any,
-    noise: Callable[[Any], tuple[Matrix, Labels, Matrix]],
-    likelihood: Matrix,
-) -> Correction:
-    """The correction, its weight chosen on the rows that were held out, if any were."""
-    if not isinstance(how, HeldOut) or len(likelihood) == 0:
-        return how
-    return how.choose(aligned(model, aside, likelihood.shape[1]), *noise(aside), likelihood)
-
-
-def in_blocks(
-    how: Correction, p: Matrix, X: Any, noise: Callable[[Any], tuple[Matrix, Labels, Matrix]], held: int = 2**23
-) -> Matrix:
-    """Corrected, so many rows at a time that their channels, K × K numbers each at worst, stay within `held`."""
-    many = max(1, held // p.shape[1] ** 2)
-    if len(p) <= many:
-        return corrected(how, p, *noise(X))
-    parts = [np.arange(start, min(start + many, len(p))) for start in range(0, len(p), many)]
-    return np.concatenate([corrected(how, p[part], *noise(take(X, part))) for part in parts])
+def of_rows(given: Extra, kept: Labels) -> Extra:
+    """What else goes to a learner's `fit`, its weights those of these rows."""
+    weight = given.get("sample_weight")
+    return given if weight is None else given | {"sample_weight": np.asarray(weight)[kept]}
 
 
 def trust(prior: Matrix, rate: Matrix, likelihood: Matrix) -> float:
     """The share of the prior, at most .95, in the mixture with the base rate under which the release is likeliest.
 
-    A prior may say 0, which a correction must not; and noisy histograms of few rows say little.
+    It is 0 where no share is surely better than none: noisy histograms of few rows say little. A prior may say 0, which
+    a correction must not.
     """
-    shares = np.linspace(0, 0.95, 20)
+    shares = np.linspace(0.05, 0.95, 19)
     one, other = (prior * likelihood).sum(axis=1), likelihood @ rate
-    return float(shares[int(np.argmax([np.log(share * one + (1 - share) * other).sum() for share in shares]))])
+    best = surest(np.stack([np.log1p(share * (one / other - 1)) for share in shares]))
+    return 0.0 if best is None else float(shares[best])
 
 
 def mixture(prior: Matrix, rate: Matrix, share: float) -> Matrix:
@@ -246,14 +263,24 @@ def same_rows(released: NDArray[Any], X: Any) -> None:
         raise InputError(f"y has {len(released)} rows: X has {rows(X)}; give one label a row")
 
 
-def fit_released(model: Any, X: Any, labels: Labels, mechanism: Any, **given: Any) -> None:
+def fit_released(model: Any, X: Any, labels: Labels, epsilon: float, **given: Any) -> None:
     """Fit on released labels; an error that names ε where they are all the same."""
     if (labels == labels[0]).all():
         raise InputError(
-            f"epsilon is {mechanism.epsilon:g}: every released label is {labels[0]}, so there is nothing to learn; "
+            f"epsilon is {epsilon:g}: every released label is {labels[0]}, so there is nothing to learn; "
             "give min_k=2, a larger epsilon or a weaker prior"
         )
     fit(model, X, labels, **given)
+
+
+def fit_some(model: Any, X: Any, kept: Labels, release: Release, given: Extra) -> Any:
+    """Fit on what was released of these rows; of a part that has one label alone, that label is what is learned."""
+    labels: Labels = release.output[kept]
+    mechanism: Any = release.mechanism
+    if len(kept) < release.rows and (labels == labels[0]).all():
+        return Constant().fit(X, labels)
+    fit_released(model, some(X, kept), labels, mechanism.epsilon, **of_rows(given, kept))
+    return model
 
 
 def channels(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,18 @@ from numpy.typing import NDArray
 
 from bystander._validate import InputError, whole
 from bystander.mechanisms import MultiStage
-from bystander.mechanisms.base import Matrix
+from bystander.mechanisms.base import Labels, Matrix
 from bystander.mechanisms.multi_stage import Stage
 from bystander.training.base import Classifier, Learner, aligned, fresh, number, rows, seeds, take
 from bystander.training.corrections import Correction, base_rate, usual
+from bystander.training.crossfit import fitted, in_blocks, unlearned
 from bystander.training.estimators import (
-    chosen,
     fit_released,
-    held_out,
-    in_blocks,
+    fit_some,
     kinds,
     known,
     mixture,
+    of_rows,
     same_classes,
     same_rows,
     tops,
@@ -33,9 +34,9 @@ class MultiStageClassifier(Classifier):
     """Fit a fresh `base` in each stage on all that was released so far; the last one predicts.
 
     Each label is released once, in its own stage, so ε is paid once. A row that comes later may have been in any stage:
-    what the model is shown of it went through the stages' channels, mixed by their shares. `correction` (unless given,
-    `Inverse()`, and below ε = 1 `HeldOut()`) takes that mixture out. After `fit`: `release_`, `privacy_`, `models_`
-    (one a stage), `base_rate_`.
+    what the model is shown of it went through the stages' channels, mixed by their shares. `correction` takes that
+    mixture out; unless given, it is `HeldOut()` or, where little noise was added, `Inverse()`, as in
+    `LabelDPClassifier`. After `fit`: `release_`, `privacy_`, `models_` (one a stage), `base_rate_`.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class MultiStageClassifier(Classifier):
         same_classes(self.mechanism, self.classes)
         every_stage(self.mechanism, rows(X))
         known(self.correction)
-        how = usual(self.mechanism.epsilon) if self.correction is None else self.correction
+        how = usual(self.base, self.mechanism.channel()) if self.correction is None else self.correction
         if how.through:
             raise InputError(
                 "correction is Forward(): the stages' channels differ; give Inverse(), Posterior() or HeldOut()"
@@ -71,10 +72,15 @@ class MultiStageClassifier(Classifier):
         self.classes_ = np.arange(whole("classes", self.classes, 2, 1_000_000))
         self.models_: list[Any] = []
 
+        def learner(stage: int, part: str = "") -> Any:
+            """Each stage's learner has a checkpoint of its own, where there are any."""
+            told = f"stage-{stage}-{part}" if part else f"stage-{stage}"
+            return fresh(self.base, number(own[stage]), self.classes, told)
+
         def predict(stage: Stage) -> Matrix:
             """Train on what was released so far; predict the rows whose turn it is."""
-            model = self._fresh(own)
-            fit_released(model, take(X, stage.seen), stage.noisy, self.mechanism, **given)
+            model = learner(len(self.models_))
+            fit_released(model, take(X, stage.seen), stage.noisy, self.mechanism.epsilon, **of_rows(given, stage.seen))
             self.models_.append(model)
             return aligned(model, take(X, stage.rows), self.classes)
 
@@ -84,11 +90,17 @@ class MultiStageClassifier(Classifier):
         likelihood = self.release_.posterior(np.full(self.classes, 1 / self.classes))
         self.base_rate_ = base_rate(likelihood)
         self.trust_ = self._trust(likelihood)
-        kept, aside = held_out(how, self.release_.rows, split)
-        last = self._fresh(own)
-        fit_released(last, take(X, kept), self.release_.output[kept], self.mechanism, **given)
-        self.models_.append(last)
-        self.correction_ = chosen(how, last, take(X, aside), self._noise, likelihood[aside])
+
+        def train(model: Any, kept: Labels) -> Any:
+            return fit_some(model, X, kept, self.release_, given)
+
+        last = len(self.models_)
+        unseen = np.flatnonzero(self.release_.stages == last)  # by the models that make the prior
+        model, self.correction_ = fitted(
+            how, partial(learner, last), train, X, self._noise, likelihood, split, among=unseen
+        )
+        self.models_.append(model)
+        unlearned(model, self.correction_)
         return self
 
     def predict_proba(self, X: Any) -> Matrix:
@@ -96,11 +108,6 @@ class MultiStageClassifier(Classifier):
         if not hasattr(self, "correction_"):
             raise InputError("the classifier is not fitted: call fit(X, y) first")
         return in_blocks(self.correction_, aligned(self.models_[-1], X, self.classes), X, self._noise)
-
-    def _fresh(self, own: list[np.random.SeedSequence]) -> Any:
-        """The next stage's learner; a checkpoint of its own, where there are any."""
-        stage = len(self.models_)
-        return fresh(self.base, number(own[stage]), self.classes, f"stage-{stage}")
 
     def _trust(self, likelihood: Matrix) -> float:
         """How far the later stages' priors are believed, by what was released of their rows."""
@@ -116,7 +123,7 @@ class MultiStageClassifier(Classifier):
         one, shares = self.mechanism.one_stage, self.mechanism.shares
         priors = [
             self.mechanism.sharpen(aligned(model, X, self.classes), rows(X), stage)
-            for stage, model in enumerate(self.models_[:-1], start=1)
+            for stage, model in enumerate(self.models_[: len(shares) - 1], start=1)
         ]
         flat = one.channel()
         if not priors:

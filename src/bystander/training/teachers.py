@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,19 @@ from bystander._validate import InputError, whole
 from bystander.mechanisms import ConfidentGnmax, Pate
 from bystander.mechanisms.base import Labels, Matrix, read_labels
 from bystander.mechanisms.pate import cast, shards
-from bystander.training.base import Classifier, Learner, aligned, fit, fit_soft, fresh, number, rows, seeds, take
+from bystander.training.base import (
+    Classifier,
+    Constant,
+    Learner,
+    aligned,
+    fit,
+    fit_soft,
+    fresh,
+    number,
+    rows,
+    seeds,
+    take,
+)
 from bystander.training.estimators import same_classes, same_rows
 from bystander.training.privacy import Privacy, named
 
@@ -110,18 +122,3 @@ class PateClassifier(Classifier):
             fit_soft(self.model_, self.queries_, self.release_.posterior()[answered])
         else:
             fit(self.model_, self.queries_, told)
-
-
-class Constant:
-    """A teacher that has seen one label."""
-
-    classes_: Labels
-
-    def fit(self, X: Any, y: Labels) -> Self:
-        """Remember it."""
-        self.classes_ = y[:1]
-        return self
-
-    def predict_proba(self, X: Any) -> Matrix:
-        """That label, surely."""
-        return np.ones((rows(X), 1))

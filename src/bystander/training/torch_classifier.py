@@ -31,6 +31,7 @@ class TorchClassifier(Classifier):
     """
 
     soft = True
+    costly = True
 
     def __init__(
         self,
