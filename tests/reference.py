@@ -38,6 +38,50 @@ def response(alpha, epsilon, classes):
     return float(np.interp(alpha, [0, q, 1 - p, 1], [1, 1 - p, q, 0]))
 
 
+def two_laplace(alpha, epsilon, _):
+    """ALIBI between two labels, by its loss S = log(Q/P) under P: atoms and density of docs/mechanisms/alibi.md.
+
+    f(P(S > t)) = P(S ≥ −t), straight over an atom; t by bisection.
+    """
+    half = math.exp(-epsilon / 2)
+    atoms = ((-epsilon, 0.25), (0.0, half / 2), (epsilon, half**2 / 4))
+
+    def between(low, high):  # ∫ e^(−(s + ε)/2)·(1/4 + (ε − |s|)/16) ds, exactly on each side of 0
+        def whole(s, sign):
+            return math.exp(-(s + epsilon) / 2) * (sign * (s / 8 + 0.25) - 0.5 - epsilon / 8)
+
+        below = whole(min(high, 0.0), -1) - whole(min(low, 0.0), -1)
+        return below + whole(max(high, 0.0), 1) - whole(max(low, 0.0), 1)
+
+    def above(t, closed):
+        clear = sum(mass for at, mass in atoms if at > t or (closed and at == t))
+        return clear + between(min(max(t, -epsilon), epsilon), epsilon)
+
+    for at, mass in atoms:
+        if -1e-12 <= alpha - above(at, False) <= mass + 1e-12:
+            return above(-at, True) - math.exp(at) * (alpha - above(at, False))
+    low, high = (-epsilon, 0.0) if alpha > above(0.0, True) else (0.0, epsilon)
+    t = optimize.brentq(lambda t: above(t, False) - alpha, low + 1e-15, high - 1e-15, xtol=1e-16)
+    return above(-t, True) - math.exp(t) * (alpha - above(t, False))
+
+
+def top_k(alpha, epsilon, sizes):
+    """RRWithPrior against ⊥: the lower hull of randomized response's (output uniform) for k in these sizes.
+
+    The hull at α is the least height of a chord over it.
+    """
+    e = math.exp(epsilon)
+    points = [(0.0, 1.0), (1.0, 0.0)]
+    for k in range(sizes[0], sizes[1] + 1):
+        points += [((k - 1) / (e + k - 1), 1 / k), (1 / k, (k - 1) / (e + k - 1))]
+    return min(
+        y0 if x0 == x1 else y0 + (y1 - y0) * (alpha - x0) / (x1 - x0)
+        for x0, y0 in points
+        for x1, y1 in points
+        if x0 <= alpha <= x1
+    )
+
+
 def inverse(f, r, parameter, constant):
     """f⁻¹(1 − r): the smallest α with f(α) ≤ 1 − r, by a root of f itself."""
 

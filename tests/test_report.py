@@ -16,6 +16,7 @@ import pytest
 from rich.cells import cell_len
 
 from bystander._validate import InputError
+from bystander.mechanisms.families import TopK, TwoLaplace
 from bystander.report import draw, dumps, page, plain, render_bound, save, words
 from bystander.result import Bound, Curve, Pictures, Result, Slice
 from bystander.tradeoff import ApproxDP, Family, Gaussian, Laplace, Pure, RandomizedResponse, Steinke
@@ -259,6 +260,8 @@ def test_headlines() -> None:
         (Laplace(), "a Laplace mechanism"),
         (RandomizedResponse(), "randomized response"),
         (Steinke(), "(ε, δ)-private"),
+        (TwoLaplace(), "ALIBI"),
+        (TopK(2, 10), "RRWithPrior"),
     ],
 )
 def test_meaning_names_what_is_rejected(family: Family, said: str) -> None:
@@ -281,6 +284,9 @@ def test_the_line_that_recomputes() -> None:
     assert words.recompute(sample(family=Pure())) == line.replace("approx --delta 1e-05", "pure")
     response = words.recompute(sample(family=RandomizedResponse(3)))
     assert response == line.replace("approx --delta 1e-05", "rr --classes 3")
+    for family in (TwoLaplace(), TopK(2, 10)):  # the command line has no name for them
+        assert words.recompute(sample(family=family)) is None
+        assert "no mechanism but that one" in dict(words.facts(sample(family=family)))["Trade-off"]
     steinke = words.recompute(sample(family=Steinke(1e-6), tau_star=None))
     assert steinke == line.replace("approx --delta 1e-05", "steinke --delta 1e-06")
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from bystander import ApproxDP, Gaussian, InputError, Laplace, Pure, RandomizedResponse, Shift, Steinke, TwoSidedShift
 from bystander._kernels import f_inverse
+from bystander.mechanisms.families import TopK, TwoLaplace
 from bystander.tradeoff import gaussian_delta, gaussian_epsilon
 from tests import reference
 
@@ -16,6 +17,9 @@ FAMILIES = {
     "laplace": (Laplace(), reference.laplace),
     "rr2": (RandomizedResponse(2), reference.response),
     "rr10": (RandomizedResponse(10), reference.response),
+    "alibi": (TwoLaplace(), reference.two_laplace),
+    "rr-with-prior": (TopK(2, 6), lambda alpha, epsilon, _: reference.top_k(alpha, epsilon, (2, 6))),
+    "rr-with-prior, k of 3 and more": (TopK(3, 12), lambda alpha, epsilon, _: reference.top_k(alpha, epsilon, (3, 12))),
 }
 names = pytest.mark.parametrize("name", FAMILIES)
 
@@ -44,7 +48,7 @@ def test_inverse_keeps_its_digits_where_r_is_tiny(r, theta):
     from scipy.special import ndtr, ndtri
 
     shrunk = pytest.approx(math.exp(-theta) * r, rel=1e-14)
-    for family in (Pure(), Laplace(), RandomizedResponse(10)):
+    for family in (Pure(), Laplace(), RandomizedResponse(10), TwoLaplace()):
         assert f_inverse(family.kind, theta, family.constant, r) == shrunk
     assert f_inverse(Gaussian.kind, theta, 0.0, r) == pytest.approx(ndtr(ndtri(r) - theta), rel=1e-12)
     assert f_inverse(ApproxDP.kind, theta, 1e-5, r) == 0.0
@@ -97,7 +101,7 @@ def test_laplace_epsilon_is_the_root_of_its_delta(mu):
     assert Laplace(0.0).epsilon(mu) == mu
 
 
-@pytest.mark.parametrize("family", [ApproxDP(), Pure(), RandomizedResponse(3), Steinke()])
+@pytest.mark.parametrize("family", [ApproxDP(), Pure(), RandomizedResponse(3), Steinke(), TwoLaplace()])
 def test_the_parameter_is_epsilon_where_the_family_is_one_of_epsilons(family):
     assert family.epsilon(1.25) == 1.25
 

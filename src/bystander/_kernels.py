@@ -101,6 +101,67 @@ def normal_quantile(p):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def two_laplace(theta, r):  # type: ignore[no-untyped-def]
+    """Laplace noise on two coordinates (docs/mechanisms/alibi.md), at α = 1 − r; never above f.
+
+    f passes through (e^(−v/2)(6 + v)/8, e^(v/2 − θ)(2 + v)/8) for v from 0 to θ, with slope −e^(v − θ), and its mirror
+    images; between and beyond them it is straight. Newton's v need not be exact: the tangent there is below f.
+    """
+    alpha, half, down = 1.0 - r, math.exp(-0.5 * theta), math.exp(-theta)
+    if alpha >= 0.75:
+        return down * r
+    if alpha <= 0.25 * down:
+        return 1.0 - alpha / down
+    right, left = half * (6.0 + theta) / 8.0, half * (2.0 + theta) / 8.0
+    if left <= alpha <= right:
+        return half * (1.0 + 0.25 * theta) - alpha
+    steep = alpha < left
+    aim = math.log(8.0 * alpha) + (theta if steep else 0.0)
+    sign, shift = (1.0, 2.0) if steep else (-1.0, 6.0)
+    v = 0.5 * theta
+    for _ in range(6):  # v/2·sign + log(shift + v) = aim, both concave in v
+        v += (aim - sign * 0.5 * v - math.log(shift + v)) / (sign * 0.5 + 1.0 / (shift + v))
+        v = min(max(v, 0.0), theta)
+    far, near = math.exp(-0.5 * v) * (6.0 + v) / 8.0, math.exp(0.5 * v - theta) * (2.0 + v) / 8.0
+    if steep:
+        return far + math.exp(theta - v) * (near - alpha)
+    return near + math.exp(v - theta) * (far - alpha)
+
+
+@njit(cache=True, nogil=True)
+def top_k(up, constant, r):  # type: ignore[no-untyped-def]
+    """RRWithPrior against ⊥ (docs/mechanisms/rr-with-prior.md), at α = 1 − r; up = e^ε.
+
+    f is straight between the points 1 − α = up/(up + u), f = 1/(1 + u), u = j or up/j, j = least − 1 … classes − 1.
+    """
+    least = math.floor(constant / 2.0**20)
+    first, last = least - 1.0, constant - least * 2.0**20 - 1.0
+    small, large = min(first, up / last), max(last, up / first)
+    if r <= up / (up + large):
+        return r * (up + large) / (up * (1.0 + large))
+    if r >= up / (up + small):
+        return 1.0 - (1.0 - r) * (up + small) / (1.0 + small)
+    u = up * (1.0 - r) / r
+    below, above, j = small, large, min(math.floor(u), last)
+    if j >= first:
+        below = max(below, j)
+    j = max(math.ceil(u), first)
+    if j <= last:
+        above = min(above, j)
+    j = max(math.ceil(up / u), first)
+    if j <= last:
+        below = max(below, up / j)
+    j = min(math.floor(up / u), last)
+    if j >= first:
+        above = min(above, up / j)
+    before, after = up / (up + below), up / (up + above)
+    if before <= after:
+        return 1.0 / (1.0 + below)
+    share = (before - r) / (before - after)
+    return (1.0 - share) / (1.0 + below) + share / (1.0 + above)
+
+
+@njit(cache=True, nogil=True)
 def f_inverse(kind, theta, constant, r):  # type: ignore[no-untyped-def]
     """f⁻¹(1 − r), computed from r directly (r is near 1e-8, where 1 − r has lost it)."""
     if r <= 0.0:
@@ -123,6 +184,10 @@ def f_inverse(kind, theta, constant, r):  # type: ignore[no-untyped-def]
         if r < 1.0 - 1.0 / total:
             return r - (up - 1.0) / total
         return 1.0 - up * (1.0 - r)
+    if kind == 6:
+        return two_laplace(theta, r)
+    if kind == 7:
+        return top_k(up, constant, r)
     # f_{ε,δ}(α) = max{0, 1 − δ − e^ε α, e^−ε (1 − δ − α)}
     return max(0.0, down * (r - constant), 1.0 - constant - up * (1.0 - r))
 

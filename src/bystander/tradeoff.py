@@ -18,7 +18,7 @@ from bystander._validate import fraction, whole
 
 Numbers = NDArray[np.float64]
 
-APPROX, GAUSSIAN, LAPLACE, RESPONSE, STEINKE, PURE = range(6)
+APPROX, GAUSSIAN, LAPLACE, RESPONSE, STEINKE, PURE, TWO_LAPLACE, TOP_K = range(8)
 
 
 class Family(Protocol):

@@ -6,9 +6,10 @@ outputs of |log M_y(o)/Σ_z π_z M_z(o)|: the imputation that the game plays aga
 
 import numpy as np
 import pytest
+from scipy.stats import binom, norm
 
 from bystander import audit
-from bystander.mechanisms import Alibi, MultiStage, RandomizedResponse, RRWithPrior
+from bystander.mechanisms import Alibi, ConfidentGnmax, MultiStage, Pate, RandomizedResponse, RRWithPrior
 
 ROWS, RUNS, GAMES = 20_000, 20, 4
 
@@ -70,14 +71,91 @@ def test_no_audit_of_a_release_is_above_the_truth(kind, priors):
     assert np.mean(runs(mechanism, priors, 9) <= truth) >= 0.95
 
 
-def test_a_guarantees_family_is_one_that_the_audit_takes():
-    """On uniform labels, RR's ⊥ is the imputation itself, so its exact family may be used and is the sharper for it."""
-    promise = RandomizedResponse(epsilon=2, classes=10).guarantee("label")
+# PATE: a teacher holds one row and votes its label; three of them answer a query, three others the next. -----------
+
+TEACHERS, QUERIES = 3, ROWS // 3
+
+
+def pate_law(mechanism, output):
+    """(queries, teachers + 1): how likely this output is for each count of label 1."""
+    ones = np.arange(TEACHERS + 1)
+    if isinstance(mechanism, Pate):
+        far = np.abs(output[:, :1] - (TEACHERS - ones)) + np.abs(output[:, 1:] - ones)
+        return np.exp(-far / mechanism.scale)
+    passes = norm.cdf((np.maximum(ones, TEACHERS - ones) - mechanism.threshold) / mechanism.sigma1)
+    says_one = norm.cdf((2 * ones - TEACHERS) / (np.sqrt(2) * mechanism.sigma2))
+    laws = {-1: 1 - passes, 0: passes * (1 - says_one), 1: passes * says_one}
+    return np.stack([laws[each] for each in output.tolist()])
+
+
+def pate_runs(make, seed, runs=RUNS, share=0.5):
+    """(runs,) audited ε: M(x) is a row's posterior, its two neighbours' labels as likely as the reference says."""
+    found, others = [], binom.pmf(np.arange(TEACHERS), TEACHERS - 1, share)
+    for run in range(runs):
+        rng = np.random.default_rng([seed, run])
+        y = (rng.random((QUERIES, TEACHERS)) < share).astype(int)
+        votes = np.stack([TEACHERS - y.sum(axis=1), y.sum(axis=1)], axis=1)
+        mechanism = make(QUERIES)
+        law = pate_law(mechanism, mechanism.randomize(votes, rng=rng).output)
+        zero, one = law[:, :-1] @ others * (1 - share), law[:, 1:] @ others * share
+        target = np.repeat(one / (zero + one), TEACHERS)
+        reference = np.full(QUERIES * TEACHERS, share)
+        found.append(audit(labels=y.ravel(), target=target, reference=reference, games=GAMES, seed=run).epsilon)
+    return np.array(found)
+
+
+def laplace_votes(queries):
+    return Pate(teachers=TEACHERS, scale=0.5, answers=queries, delta=0)
+
+
+def gaussian_votes(queries):
+    return ConfidentGnmax(
+        classes=2, teachers=TEACHERS, sigma1=1.0, threshold=2.0, sigma2=1.0, answers=queries, queries=queries
+    )
+
+
+def test_no_audit_of_pates_answers_is_above_the_truth_of_one():
+    """Each row answers one query, so its ε is that of one answer: 2/scale = 4 between labels."""
+    epsilon = laplace_votes(1).guarantee("replace").epsilon
+    truth = alibi_sim_epsilon(epsilon, FLAT2[0])  # both counts move by one: the same loss, from −ε to ε
+    assert epsilon == 4
+    found = pate_runs(laplace_votes, 3)
+    assert np.mean(found <= truth) >= 0.95
+    assert (found > 2).all()
+
+
+def test_no_audit_of_confident_gnmax_is_above_the_truth_of_one():
+    """The channel of one answer, enumerated: three outputs, for each pair of the other votes."""
+    law = pate_law(gaussian_votes(1), np.array([-1, 0, 1]))
+    truth = max(sim_epsilon(law[:, [s, s + 1]].T, FLAT2[0]) for s in range(TEACHERS))
+    found = pate_runs(gaussian_votes, 3)
+    assert np.mean(found <= truth) >= 0.95
+    assert (found > 0.4).all()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "neighbours"),
+    [
+        (RandomizedResponse(epsilon=2, classes=10), "label"),
+        (RRWithPrior(epsilon=2, classes=10), "label"),
+        (Alibi(epsilon=2, classes=10), "replace"),
+    ],
+    ids=["rr", "rr-with-prior", "alibi"],
+)
+def test_a_guarantees_family_is_one_that_the_audit_takes(mechanism, neighbours):
+    """An exact family is the sharper for it.
+
+    On uniform labels the first two's ⊥ is the imputation itself; ALIBI's f between labels holds for any imputation.
+    """
+    promise = mechanism.guarantee(neighbours)
     rng = np.random.default_rng(0)
     y, flat = rng.integers(0, 10, ROWS), np.full((ROWS, 10), 0.1)
-    target = RandomizedResponse(epsilon=2, classes=10).randomize(y, rng=rng).posterior()
-    found = [audit(labels=y, target=target, reference=flat, games=GAMES, family=f) for f in (None, promise.family)]
-    assert found[0].epsilon <= found[1].epsilon + 1e-3 <= promise.epsilon
+    target = mechanism.randomize(y, rng=rng).posterior()
+    plain, sharp = (
+        audit(labels=y, target=target, reference=flat, games=GAMES, family=family) for family in (None, promise.family)
+    )
+    assert plain.epsilon < sharp.epsilon <= promise.epsilon
+    assert sharp.family is promise.family
 
 
 def test_the_audit_sees_a_release_that_breaks_its_promise():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bystander import InputError
-from bystander.mechanisms import MultiStage, RandomizedResponse, RRWithPrior
+from bystander.mechanisms import Alibi, MultiStage, RandomizedResponse, RRWithPrior
 from bystander.mechanisms.polygon import pairs, polygon
 
 EPSILONS = st.floats(0.01, 12)
@@ -80,17 +80,18 @@ def test_the_family_of_a_guarantee_is_its_trade_off_where_it_says_so():
     from bystander._kernels import f_inverse
 
     some = [RandomizedResponse(epsilon=e, classes=k) for e in (0.5, 1, 2, 4) for k in (2, 5, 10)]
-    some += [RRWithPrior(epsilon=2, classes=5), RRWithPrior(epsilon=2, classes=5, min_k=3)]
+    some += [RRWithPrior(epsilon=e, classes=k, min_k=m) for e in (0.5, 2, 6) for k, m in ((2, 1), (5, 1), (5, 3))]
+    some += [Alibi(epsilon=e, classes=k) for e in (0.1, 1, 2, 8) for k in (2, 10)]
+    some += [MultiStage(epsilon=2, classes=100), RRWithPrior(epsilon=1, classes=40, min_k=40)]
+    r = np.linspace(0.001, 0.999, 197)
     for mechanism in some:
         for neighbours in ("replace", "label"):
             promise = mechanism.guarantee(neighbours)
             family = promise.family
-            r = np.linspace(0.001, 0.999, 97)
             kernel = [f_inverse(family.kind, promise.parameter, family.constant, x) for x in r]
-            truth = mechanism.tradeoff(neighbours)(1 - r)  # symmetric: f⁻¹ = f
-            assert (np.array(kernel) <= truth + 1e-9).all()
-            if promise.exact:
-                assert np.allclose(kernel, truth, atol=1e-9), (mechanism, neighbours)
+            np.testing.assert_allclose(kernel, mechanism.tradeoff(neighbours)(1 - r), atol=1e-12)  # symmetric: f⁻¹ = f
+            assert promise.exact
+            assert family.epsilon(promise.parameter) == pytest.approx(promise.epsilon, abs=1e-12)
 
 
 def test_randomized_response_without_its_label():

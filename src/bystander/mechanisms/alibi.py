@@ -26,6 +26,7 @@ from bystander.mechanisms.base import (
     relation,
     softmax,
 )
+from bystander.mechanisms.families import TwoLaplace
 from bystander.mechanisms.losses import LaplaceLoss
 
 
@@ -66,18 +67,20 @@ class Alibi:
         return softmax(logits)
 
     def guarantee(self, neighbours: Neighbours) -> Guarantee:
-        """ε = 2/b between labels: two coordinates move by 1; 1/b against ⊥: one does, an exact Laplace f."""
+        """ε = 2/b between labels: two coordinates move by 1; 1/b against ⊥: one does, a Laplace f. Both f are exact."""
         ratio = self.epsilon / 2
         if relation(neighbours) == "label":
             family = families.Laplace()
             loss = ((LaplaceLoss(ratio), 1),)
             return guarantee(neighbours, loss, family=family, parameter=ratio, exact=True, bottom="the zero vector")
-        return guarantee(neighbours, ((TwoLaplace(ratio), 1),))
+        return guarantee(
+            neighbours, ((TwoLaplaceLoss(ratio), 1),), family=TwoLaplace(), parameter=self.epsilon, exact=True
+        )
 
     def tradeoff(self, neighbours: Neighbours) -> Callable[[ArrayLike], Matrix]:
         """The exact f: one Laplace coordinate against ⊥, two between labels."""
         if relation(neighbours) == "replace":
-            return TwoLaplace(self.epsilon / 2).tradeoff
+            return TwoLaplaceLoss(self.epsilon / 2).tradeoff
         theta = self.epsilon / 2
 
         def one(alpha: ArrayLike) -> Matrix:
@@ -90,7 +93,7 @@ class Alibi:
 
 
 @dataclass(frozen=True, slots=True)
-class TwoLaplace:
+class TwoLaplaceLoss:
     """Laplace noise on two coordinates that each move by ratio·scale: L(θ) ⊗ L(θ), in closed form.
 
     Its loss S = log(Q/P) under P has atoms 1/4, e^−θ/2, e^−2θ/4 at −2θ, 0, 2θ, and between them the density

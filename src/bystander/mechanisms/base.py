@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,37 +18,12 @@ from bystander.mechanisms.losses import (
     composed_mu,
     composed_pld,
 )
-from bystander.tradeoff import RESPONSE, ApproxDP, Family, Gaussian, Pure
+from bystander.tradeoff import ApproxDP, Family, Gaussian, Pure
 
 Neighbours = Literal["replace", "label"]
 Rng = np.random.Generator | int | None
 Matrix = NDArray[np.float64]
 Labels = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """Randomized response's shape of f with any real number of classes: the family of a label against ⊥.
-
-    f joins (0, 1), (q, 1 − p), (1 − p, q), (1, 0); q = 1/(e^parameter + classes − 1), p = e^parameter·q.
-    """
-
-    classes: float
-    name: ClassVar[str] = "rr"
-    kind: ClassVar[int] = RESPONSE
-    delta: ClassVar[float] = 0.0
-    assumption: ClassVar[str] = (
-        "ε assumes randomized response's trade-off between a label and none: a lower bound for that mechanism alone."
-    )
-
-    @property
-    def constant(self) -> float:
-        """The number of classes."""
-        return self.classes
-
-    def epsilon(self, parameter: float) -> float:
-        """The parameter is ε."""
-        return parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,4 +211,4 @@ def softmax(logits: Matrix) -> Matrix:
     return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))
 
 
-__all__ = ["Guarantee", "Mechanism", "Neighbours", "Prior", "Release", "Response", "guarantee"]
+__all__ = ["Guarantee", "Mechanism", "Neighbours", "Prior", "Release", "guarantee"]

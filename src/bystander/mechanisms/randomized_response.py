@@ -16,7 +16,6 @@ from bystander.mechanisms.base import (
     Neighbours,
     Prior,
     Release,
-    Response,
     Rng,
     generator,
     guarantee,
@@ -24,6 +23,7 @@ from bystander.mechanisms.base import (
     read_prior,
     relation,
 )
+from bystander.mechanisms.families import Response
 from bystander.mechanisms.losses import ResponseLoss, response
 from bystander.mechanisms.polygon import Polygon
 

@@ -23,6 +23,7 @@ from bystander.mechanisms.base import (
     read_prior,
     relation,
 )
+from bystander.mechanisms.families import TopK
 from bystander.mechanisms.losses import ResponseLoss
 from bystander.mechanisms.polygon import Polygon, envelope
 
@@ -103,8 +104,14 @@ class RRWithPrior:
             losses = ((ResponseLoss(self.epsilon, least), 1),)
             family = families.RandomizedResponse(least)
             return guarantee(neighbours, losses, family=family, parameter=self.epsilon, exact=True)
-        f = self.tradeoff(neighbours)
-        return guarantee(neighbours, ((f, 1),), bottom="uniform on the row's top k*")
+        return guarantee(
+            neighbours,
+            ((self.tradeoff(neighbours), 1),),
+            family=TopK(least, self.classes),
+            parameter=self.epsilon,
+            exact=True,
+            bottom="uniform on the row's top k*",
+        )
 
     def tradeoff(self, neighbours: Neighbours, prior: ArrayLike | Prior | None = None) -> Polygon:
         """The exact f of these priors, or without any of the worst priors (k from min_k, at least 2, to K)."""

@@ -15,11 +15,17 @@ LABELS = {
     "gaussian": "assumes a Gaussian trade-off",
     "laplace": "assumes a Laplace trade-off",
     "rr": "assumes randomized response",
+    "rr-label": "assumes randomized response",
+    "rr-with-prior": "assumes RRWithPrior",
+    "alibi": "assumes ALIBI",
 }
 MECHANISMS = {
     "gaussian": "a Gaussian mechanism",
     "laplace": "a Laplace mechanism",
     "rr": "randomized response",
+    "rr-label": "randomized response",
+    "rr-with-prior": "RRWithPrior",
+    "alibi": "ALIBI",
     "pure": "ε-private",
 }
 FAMILIES = {
@@ -28,8 +34,13 @@ FAMILIES = {
     "gaussian": "Gaussian: no mechanism but a Gaussian one",
     "laplace": "Laplace: no mechanism but a Laplace one",
     "rr": "randomized response: no mechanism but that one",
+    "rr-label": "randomized response, a label against none: no mechanism but that one",
+    "rr-with-prior": "RRWithPrior, a label against none: no mechanism but that one",
+    "alibi": "ALIBI: no mechanism but that one",
     "steinke": "Steinke et al. (2023): any (ε, δ) mechanism",
 }
+ONE_MECHANISM = ("rr-label", "rr-with-prior", "alibi")
+"""Families that the command line has no name for."""
 DESCRIPTIVE = "Descriptive, not bounds"
 DESCRIPTIVE_NOTE = "For comparison with published tables. None of them holds with any stated confidence."
 PAIRED = {
@@ -296,7 +307,7 @@ def slices_note(result: Result) -> str:
 def recompute(result: Result) -> str | None:
     """The line that gives the number again from its counts; None where counts alone cannot."""
     family = result.family
-    if result.level is None:
+    if result.level is None or family.name in ONE_MECHANISM:
         return None
     parts = [
         "bystander bound",
