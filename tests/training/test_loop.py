@@ -90,6 +90,8 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path):
         TorchClassifier(**{**SMALL, "epochs": 1}, seed=4, checkpoint=at).fit(x, y)
     with pytest.raises(InputError, match="checkpoint of another training"):
         TorchClassifier(**{**SMALL, "epochs": 1}, seed=3, checkpoint=at).fit(x, y[::-1])
+    with pytest.raises(InputError, match="checkpoint of another training"):
+        TorchClassifier(**{**SMALL, "epochs": 1}, seed=3, checkpoint=at).fit(x[::-1], y)  # the same shape
     with pytest.raises(InputError, match="seed is None"):
         TorchClassifier(**SMALL, checkpoint=at).fit(x, y)
     at.write_bytes(b"nothing")

@@ -97,6 +97,10 @@ def test_a_trunk_that_was_cut_off_ends_with_the_same_weights(tmp_path):
     assert torch.equal(weights(resumed), weights(pretrain(net(), images, recipe, device=CPU)))
     with pytest.raises(InputError, match="a checkpoint of another training"):
         pretrain(net(), images, recipe, seed=1, device=CPU, checkpoint=at)
+    with pytest.raises(InputError, match="a checkpoint of another training"):
+        pretrain(net(1), images, recipe, device=CPU, checkpoint=at)
+    with pytest.raises(InputError, match="a checkpoint of another training"):
+        pretrain(net(), held(pictures(seed=1)[0]), recipe, device=CPU, checkpoint=at)
 
 
 def test_a_network_without_features_is_refused():
@@ -131,6 +135,8 @@ def test_fixmatch_resumes_to_the_same_mean_network(tmp_path):
     with pytest.raises(StopError):
         matched(images, y, known, checkpoint=at, progress=cut)
     assert torch.equal(weights(matched(images, y, known, checkpoint=at)), weights(matched(images, y, known)))
+    with pytest.raises(InputError, match="a checkpoint of another training"):
+        matched(images[::-1].copy(), y[::-1].copy(), len(y) - 1 - known, checkpoint=at)  # the same labelled ones
     with pytest.raises(InputError, match="targets has 8 rows: there are 4 labelled images"):
         train_fixmatch(net(), held(images[:4]), torch.zeros(8), held(images), STEPS, device=CPU)
 

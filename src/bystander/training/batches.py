@@ -20,6 +20,10 @@ class Rows(Protocol):
     def shape(self) -> tuple[int, ...]:
         """Of one row, as the network sees it."""
 
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All that they are made of, for a checkpoint to know them by."""
+
     def __len__(self) -> int: ...
 
     def take(self, chosen: Tensor) -> Tensor:
@@ -40,6 +44,11 @@ class Images:
         """Channels first."""
         _, height, width, channels = self.bytes.shape
         return channels, height, width
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The bytes."""
+        return (self.bytes,)
 
     def __len__(self) -> int:
         return len(self.bytes)
@@ -64,6 +73,11 @@ class Table:
         """One size: the columns."""
         return (self.values.shape[1],)
 
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The numbers."""
+        return (self.values,)
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -87,6 +101,11 @@ class Sparse:
     def shape(self) -> tuple[int, ...]:
         """One size: the columns."""
         return (int(self.matrix.shape[1]),)
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """CSR's three arrays."""
+        return tuple(torch.from_numpy(each) for each in (self.matrix.data, self.matrix.indices, self.matrix.indptr))
 
     def __len__(self) -> int:
         return int(self.matrix.shape[0])

@@ -52,9 +52,15 @@ class Checkpoint:
             aside.unlink(missing_ok=True)
 
 
-def digest(targets: Tensor) -> str:
-    """What a checkpoint knows its targets by."""
-    return hashlib.sha256(targets.cpu().contiguous().numpy().tobytes()).hexdigest()[:16]
+def known_by(checkpoint: Checkpoint | None, net: nn.Module, *held: Tensor) -> str:
+    """What a checkpoint knows a training by, beside its settings: the first weights, and all that is learned from."""
+    if checkpoint is None:
+        return ""
+    found = hashlib.sha256()
+    for tensor in (*net.state_dict().values(), *held):
+        found.update(repr(tuple(tensor.shape)).encode())
+        found.update(tensor.detach().cpu().contiguous().numpy())
+    return found.hexdigest()
 
 
 def run(

@@ -18,7 +18,7 @@ from torch.nn.functional import cross_entropy
 from bystander._validate import InputError, fraction, inside, whole
 from bystander.training.augment import Strong, Weak
 from bystander.training.batches import Images
-from bystander.training.epochs import Checkpoint, digest, run
+from bystander.training.epochs import Checkpoint, known_by, run
 from bystander.training.loop import prepare
 from bystander.training.recipe import Progress, Recipe, cast, sgd
 
@@ -65,10 +65,11 @@ def train_fixmatch(
     if len(targets) != len(labelled):
         raise InputError(f"targets has {len(targets)} rows: there are {len(labelled)} labelled images; give one each")
     targets = targets.to(device)
+    known = known_by(checkpoint, net, targets, *labelled.tensors, *unlabelled.tensors)
+    settings = repr((recipe, how, seed, type(net).__name__, known))
     prepare(net, unlabelled, device)
     optimizer, mean = sgd(net, recipe), copy.deepcopy(net).requires_grad_(False)
     size = min(how.ratio * recipe.batch, len(unlabelled))
-    settings = repr((recipe, how, seed, type(net).__name__, len(unlabelled), digest(targets)))
     stepped = torch.compile(net) if recipe.compiled else net
 
     def step(chosen: Tensor, epoch: int, coins: torch.Generator) -> Tensor:

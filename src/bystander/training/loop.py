@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from bystander._validate import InputError
 from bystander.training.batches import Rows
-from bystander.training.epochs import Checkpoint, digest, run
+from bystander.training.epochs import Checkpoint, known_by, run
 from bystander.training.losses import CrossEntropy, Loss
 from bystander.training.recipe import Progress, Recipe, cast, initial, pick, sgd
 
@@ -35,10 +35,10 @@ def train(
     if len(targets) != len(rows):
         raise InputError(f"y has {len(targets)} rows: X has {len(rows)}; give one target a row")
     targets = targets.to(device)
+    known = known_by(checkpoint, net, targets, *rows.tensors)
+    settings = repr((recipe, criterion, seed, type(net).__name__, known))
     prepare(net, rows, device)
     size = min(recipe.batch, len(rows))
-    weights = [tuple(weight.shape) for weight in net.parameters()]
-    settings = repr((recipe, criterion, seed, type(net).__name__, weights, rows.shape, digest(targets)))
     stepped = torch.compile(net) if recipe.compiled else net
 
     def step(chosen: Tensor, epoch: int, coins: torch.Generator) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from bystander._validate import InputError, inside, whole
 from bystander.training.augment import Views
 from bystander.training.batches import Images
-from bystander.training.epochs import Checkpoint, run
+from bystander.training.epochs import Checkpoint, known_by, run
 from bystander.training.loop import prepare
 from bystander.training.recipe import Progress, Recipe, cast, initial, sgd
 
@@ -75,6 +75,7 @@ def pretrain(
     how = SimClr() if how is None else how
     if not hasattr(net, "features"):
         raise InputError(f"net is {type(net).__name__}, which has no features(); give a network of this library")
+    settings = repr((recipe, how, seed, type(net).__name__, known_by(checkpoint, net, *images.tensors)))
     prepare(net, images, device)
     with torch.no_grad():
         net.eval()
@@ -82,7 +83,6 @@ def pretrain(
     whole_net = initial(lambda: Projected(net, inputs, how.width), seed, device)
     optimizer = sgd(whole_net, recipe)
     size = min(recipe.batch, len(images))
-    settings = repr((recipe, how, seed, type(net).__name__, len(images)))
     stepped = torch.compile(whole_net) if recipe.compiled else whole_net
 
     def step(chosen: Tensor, epoch: int, coins: torch.Generator) -> Tensor:
