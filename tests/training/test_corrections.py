@@ -143,13 +143,14 @@ def test_held_out_takes_the_weight_under_which_the_rest_is_likeliest():
     likelihood = mechanism.randomize(y, rng=0).posterior([0.5, 0.5])
     channels, prior, how = mechanism.channel()[None], np.array([0.83, 0.17]), HeldOut()
     for p in (truth @ channels[0], random.dirichlet(np.ones(2), 8_000)):  # a good model and a hopeless one
-        gains = how.gains(p, channels, np.zeros(8_000, dtype=int), prior, likelihood)
-        for weight, gain in zip(how.weights, gains, strict=True):
+        gains = how.gains(p, channels, np.zeros(8_000, dtype=int), prior, likelihood, prior)
+        np.testing.assert_allclose(gains[0], 0, atol=1e-12)  # the prior is the base rate
+        for weight, gain in zip(how.weights, gains[1:], strict=True):
             found = np.log((Posterior(weight).correct(p, channels[0], prior) * likelihood).sum(axis=1))
             np.testing.assert_allclose(gain, found - np.log(likelihood @ prior))
         chosen = how.choose(gains)
         if isinstance(chosen, Posterior):
-            assert chosen.weight == how.weights[int(gains.sum(axis=1).argmax())]
+            assert chosen.weight == how.weights[int(gains[1:].sum(axis=1).argmax())]
     assert chosen == Believed()  # the hopeless one is not
     np.testing.assert_allclose(chosen.correct(p[:2], channels[0], prior), [prior, prior])
 
@@ -173,7 +174,7 @@ def test_a_gain_is_believed_if_it_is_so_many_standard_errors_above_nothing():
     ],
 )
 def test_parts_are_disjoint_and_as_many_as_it_takes(share, enough, rows, sizes):
-    parts = HeldOut(share=share, enough=enough).parts(rows, np.random.default_rng(0))
+    parts = HeldOut(share=share, enough=enough).parts(rows)
     assert [len(part) for part in parts] == sizes
     every = np.concatenate(parts)
     assert len(np.unique(every)) == len(every) == min(sum(sizes), rows)

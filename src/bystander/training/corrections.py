@@ -151,8 +151,8 @@ class HeldOut:
 
     A `share` of the rows is held out, and where that is fewer than `enough` rows, more such parts one after the other,
     each from a model of its own; the model that predicts is fitted on all rows then. Of the weights that make what was
-    released likelier than the prior makes it, by `sure` standard errors, the best is taken. Where none does, the model
-    is not believed: the prior stands (`Believed`), and a warning says so.
+    released likelier than the base rate makes it, by `sure` standard errors, the best is taken. Where none does, the
+    model is not believed: the prior stands (`Believed`), and if that is the base rate a warning says so.
     """
 
     share: float = 0.1
@@ -167,25 +167,31 @@ class HeldOut:
         at_least("sure", self.sure, 0)
         object.__setattr__(self, "weights", tuple(inside("weights", weight, 0, 1e6) for weight in self.weights))
 
-    def parts(self, rows: int, random: np.random.Generator) -> list[Labels]:
-        """The rows that are held out together, a model each; disjoint, drawn without the labels."""
+    def parts(self, rows: int) -> list[Labels]:
+        """The rows that are held out together, a model each: disjoint, of as many rows always the same, so that a
+        training resumes. They are no secret, and know nothing of the labels."""
         size = max(1, round(self.share * rows))
         many = min(max(1, -(-self.enough // size)), round(1 / self.share), rows // size)
-        order = random.permutation(rows)
+        order = np.random.default_rng(0).permutation(rows)
         if size * (many + 1) > rows:  # all of them, a part that is no multiple included
             return [np.sort(part) for part in np.array_split(order, many)]
         return [np.sort(order[number * size : (number + 1) * size]) for number in range(many)]
 
-    def gains(self, p: Matrix, channels: Matrix, which: Labels, prior: Matrix, likelihood: Matrix) -> Matrix:
-        """(weights, rows): how much likelier than by the prior what was released of each row becomes, in logs."""
-        before = np.log((np.broadcast_to(prior, p.shape) * likelihood).sum(axis=1))
-        ways = [corrected(Posterior(weight), p, channels, which, prior) for weight in self.weights]
-        return np.stack([np.log((each * likelihood).sum(axis=1)) - before for each in ways])
+    def gains(
+        self, p: Matrix, channels: Matrix, which: Labels, prior: Matrix, likelihood: Matrix, rate: Matrix
+    ) -> Matrix:
+        """(1 + weights, rows): how much likelier than by the base rate what was released of each row is, in logs.
+
+        The first is the prior's own gain.
+        """
+        ways: list[Correction] = [Believed(), *(Posterior(weight) for weight in self.weights)]
+        found = [(corrected(way, p, channels, which, prior) * likelihood).sum(axis=1) for way in ways]
+        return np.log(np.stack(found) / (likelihood @ rate))
 
     def choose(self, gains: Matrix) -> Correction:
-        """The weight whose gain is the largest of those that are sure; the prior where none is."""
+        """The weight whose gain is the largest of those that are sure; the prior if that is better, or none is."""
         best = surest(gains, self.sure)
-        return Believed() if best is None else Posterior(self.weights[best])
+        return Posterior(self.weights[best - 1]) if best else Believed()
 
     def correct(self, probabilities: ArrayLike, channel: ArrayLike, prior: ArrayLike) -> Matrix:
         """There is nothing to choose by: `Posterior` as it comes."""

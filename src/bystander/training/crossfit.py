@@ -17,7 +17,7 @@ Noise = Callable[[Any], tuple[Matrix, Labels, Matrix]]
 
 
 class NothingLearned(UserWarning):
-    """What was released does not show that the model is better than what is believed without it."""
+    """What was released does not show that the model predicts better than the base rate."""
 
 
 def fitted(
@@ -27,10 +27,10 @@ def fitted(
     X: Any,
     noise: Noise,
     likelihood: Matrix,
-    seed: np.random.SeedSequence,
+    rate: Matrix,
     among: Labels | None = None,
 ) -> tuple[Any, Correction]:
-    """The model, and its correction: `how`, or where that is held out, what it chooses.
+    """The model, and its correction: `how`, or where that is held out, what it chooses beside this base rate.
 
     `learner` makes one (its argument tells its checkpoint from others'), `train` fits it on some of the rows and
     returns it; only rows `among` these are held out.
@@ -39,26 +39,25 @@ def fitted(
     if not isinstance(how, HeldOut):
         return train(learner(""), every), how
     among = every if among is None else among
-    parts = how.parts(len(among), np.random.default_rng(seed))
+    parts = how.parts(len(among))
     gains = []
     for number, part in enumerate(parts):
         aside = among[part]
         model = train(learner("" if len(parts) == 1 else f"part-{number}"), np.setdiff1d(every, aside))
         shown = take(X, aside)
         p = aligned(model, shown, likelihood.shape[1])
-        gains += [how.gains(p[i], *noise(of), likelihood[aside][i]) for i, of in blocks(p, shown)]
+        gains += [how.gains(p[i], *noise(of), likelihood[aside][i], rate) for i, of in blocks(p, shown)]
     if len(parts) > 1:
         model = train(learner(""), every)
     return model, how.choose(np.concatenate(gains, axis=1))
 
 
-def unlearned(model: Any, chosen: Correction) -> None:
-    """Warn at the caller of `fit` where the model is not believed."""
-    if isinstance(chosen, Believed):
+def unlearned(model: Any, chosen: Correction, trust: float) -> None:
+    """Warn at the caller of `fit` where neither the model nor a prior is believed."""
+    if isinstance(chosen, Believed) and trust == 0:
         warnings.warn(
-            f"what was released does not show that {type(model).__name__} predicts better than what is believed "
-            "without it (the base rate, or a prior), so that is what is predicted; give more rows, a larger epsilon, "
-            "or a correction of your choice, such as Forward()",
+            f"what was released does not show that {type(model).__name__} predicts better than the base rate, so that "
+            "is what is predicted; give more rows, a larger epsilon, or a correction of your choice, such as Forward()",
             NothingLearned,
             stacklevel=3,
         )

@@ -76,7 +76,7 @@ class LabelDPClassifier(Classifier):
         if given.get("eval_set") is not None and self.mechanism is not None:
             warn("eval_set goes to the learner with its labels as they are: use rows whose labels need no privacy")
         self._plan()
-        noise, prior_seed, own, split = seeds(self.seed, 4)
+        noise, prior_seed, own = seeds(self.seed, 3)
         self.classes_ = np.arange(whole("classes", self.classes, 2, 1_000_000))
         learner = partial(fresh, self.base, number(own), self.classes)
         self.release_: Release | None = None
@@ -102,8 +102,8 @@ class LabelDPClassifier(Classifier):
         likelihood = self.release_.posterior(np.full(self.classes, 1 / self.classes))
         self.base_rate_ = base_rate(likelihood)
         self.trust_ = 0.0 if held is None else trust(held.probabilities, self.base_rate_, likelihood)
-        self._train(X, likelihood, learner, split, given)
-        unlearned(self.model_, self.correction_)
+        self._train(X, likelihood, learner, given)
+        unlearned(self.model_, self.correction_, self.trust_)
         return self
 
     def predict_proba(self, X: Any) -> Matrix:
@@ -153,9 +153,7 @@ class LabelDPClassifier(Classifier):
             drawn.at(take(X, np.zeros(1, dtype=np.int64)))  # a prior that knows no other rows: told now
         return drawn
 
-    def _train(
-        self, X: Any, likelihood: Matrix, learner: Callable[..., Any], split: np.random.SeedSequence, given: Extra
-    ) -> None:
+    def _train(self, X: Any, likelihood: Matrix, learner: Callable[..., Any], given: Extra) -> None:
         release, how = self.release_, self.correction
         assert release is not None
         self.soft_channel_: Matrix | None = None
@@ -184,7 +182,7 @@ class LabelDPClassifier(Classifier):
             fit_soft(model, some(X, kept), soft[kept], **of_rows(given, kept))
             return model
 
-        self.model_, self.correction_ = fitted(how, learner, train, X, self._noise, likelihood, split)
+        self.model_, self.correction_ = fitted(how, learner, train, X, self._noise, likelihood, self.base_rate_)
 
 
 def through(model: Any, X: Any, likelihood: Matrix, given: Extra) -> None:

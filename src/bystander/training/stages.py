@@ -68,7 +68,7 @@ class MultiStageClassifier(Classifier):
             )
         if given.get("eval_set") is not None:
             warn("eval_set goes to the learner with its labels as they are: use rows whose labels need no privacy")
-        noise, split, *own = seeds(self.seed, 2 + len(self.mechanism.shares))
+        noise, *own = seeds(self.seed, 1 + len(self.mechanism.shares))
         self.classes_ = np.arange(whole("classes", self.classes, 2, 1_000_000))
         self.models_: list[Any] = []
 
@@ -97,10 +97,10 @@ class MultiStageClassifier(Classifier):
         last = len(self.models_)
         unseen = np.flatnonzero(self.release_.stages == last)  # by the models that make the prior
         model, self.correction_ = fitted(
-            how, partial(learner, last), train, X, self._noise, likelihood, split, among=unseen
+            how, partial(learner, last), train, X, self._noise, likelihood, self.base_rate_, unseen
         )
         self.models_.append(model)
-        unlearned(model, self.correction_)
+        unlearned(model, self.correction_, self.trust_)
         return self
 
     def predict_proba(self, X: Any) -> Matrix:
