@@ -178,7 +178,7 @@ def corrected(model: LabelDPClassifier, how: Any, frame: pd.DataFrame) -> Matrix
 
 
 def ours(day: Day, model: LabelDPClassifier) -> float:
-    """The test log-loss by the product's default correction."""
+    """The test log-loss by `Inverse()`."""
     return audits.log_loss(day.labels[day.test], corrected(model, Inverse(), day.frame.iloc[day.test]))
 
 

@@ -124,6 +124,8 @@ def test_shifts_spend_tau_as_their_forms_say():
         (lambda: Steinke("x"), "delta is 'x': give a number"),
         (lambda: RandomizedResponse(1), "classes is 1: give a whole number from 2 to 1,000,000"),
         (lambda: RandomizedResponse(2.5), "classes is 2.5: give a whole number"),
+        (lambda: TopK(1, 10), "least is 1: give a whole number from 2 to 10"),
+        (lambda: TopK(2, 1), "classes is 1: give a whole number from 2 to 1,000,000"),
         (lambda: Shift(1.0), "tau is 1.0: give a number at least 0 and below 1"),
     ],
 )

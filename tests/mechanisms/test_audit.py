@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from bystander import audit
+from bystander import FixedFraction, Pure, audit
 from bystander.mechanisms import Alibi, ConfidentGnmax, MultiStage, Pate, RandomizedResponse, RRWithPrior
 
 ROWS, RUNS, GAMES = 20_000, 20, 4
@@ -71,66 +71,64 @@ def test_no_audit_of_a_release_is_above_the_truth(kind, priors):
     assert np.mean(runs(mechanism, priors, 9) <= truth) >= 0.95
 
 
-# PATE: a teacher holds one row and votes its label; three of them answer a query, three others the next. -----------
-
-TEACHERS, QUERIES = 3, ROWS // 3
+# PATE: a teacher holds one row and votes its label; some teachers answer a query, others the next one. -------------
 
 
 def pate_law(mechanism, output):
     """(queries, teachers + 1): how likely this output is for each count of label 1."""
-    ones = np.arange(TEACHERS + 1)
+    ones = np.arange(mechanism.teachers + 1)
+    zeros = mechanism.teachers - ones
     if isinstance(mechanism, Pate):
-        far = np.abs(output[:, :1] - (TEACHERS - ones)) + np.abs(output[:, 1:] - ones)
-        return np.exp(-far / mechanism.scale)
-    passes = norm.cdf((np.maximum(ones, TEACHERS - ones) - mechanism.threshold) / mechanism.sigma1)
-    says_one = norm.cdf((2 * ones - TEACHERS) / (np.sqrt(2) * mechanism.sigma2))
+        return np.exp(-(np.abs(output[:, :1] - zeros) + np.abs(output[:, 1:] - ones)) / mechanism.scale)
+    passes = norm.cdf((np.maximum(ones, zeros) - mechanism.threshold) / mechanism.sigma1)
+    says_one = norm.cdf((ones - zeros) / (np.sqrt(2) * mechanism.sigma2))
     laws = {-1: 1 - passes, 0: passes * (1 - says_one), 1: passes * says_one}
     return np.stack([laws[each] for each in output.tolist()])
 
 
-def pate_runs(make, seed, runs=RUNS, share=0.5):
-    """(runs,) audited ε: M(x) is a row's posterior, its two neighbours' labels as likely as the reference says."""
-    found, others = [], binom.pmf(np.arange(TEACHERS), TEACHERS - 1, share)
-    for run in range(runs):
+def pate_runs(make, teachers, seed, noise=1.0):
+    """(runs,) audited ε on labels of fair coins: M(x) is a row's posterior if the noise is the stated one."""
+    found, others, queries = [], binom.pmf(np.arange(teachers), teachers - 1, 0.5), ROWS // teachers
+    for run in range(RUNS):
         rng = np.random.default_rng([seed, run])
-        y = (rng.random((QUERIES, TEACHERS)) < share).astype(int)
-        votes = np.stack([TEACHERS - y.sum(axis=1), y.sum(axis=1)], axis=1)
-        mechanism = make(QUERIES)
-        law = pate_law(mechanism, mechanism.randomize(votes, rng=rng).output)
-        zero, one = law[:, :-1] @ others * (1 - share), law[:, 1:] @ others * share
-        target = np.repeat(one / (zero + one), TEACHERS)
-        reference = np.full(QUERIES * TEACHERS, share)
+        y = rng.integers(0, 2, (queries, teachers))
+        votes = np.stack([teachers - y.sum(axis=1), y.sum(axis=1)], axis=1)
+        law = pate_law(make(queries, teachers), make(queries, teachers, noise).randomize(votes, rng=rng).output)
+        zero, one = law[:, :-1] @ others, law[:, 1:] @ others
+        target, reference = np.repeat(one / (zero + one), teachers), np.full(queries * teachers, 0.5)
         found.append(audit(labels=y.ravel(), target=target, reference=reference, games=GAMES, seed=run).epsilon)
     return np.array(found)
 
 
-def laplace_votes(queries):
-    return Pate(teachers=TEACHERS, scale=0.5, answers=queries, delta=0)
+def laplace_votes(queries, teachers, noise=1.0):
+    return Pate(teachers=teachers, scale=0.5 * noise, answers=queries, delta=0)
 
 
-def gaussian_votes(queries):
-    return ConfidentGnmax(
-        classes=2, teachers=TEACHERS, sigma1=1.0, threshold=2.0, sigma2=1.0, answers=queries, queries=queries
-    )
+def gaussian_votes(queries, teachers, noise=1.0):
+    sigmas = {"sigma1": noise, "threshold": 1.0, "sigma2": 0.6 * noise}
+    return ConfidentGnmax(classes=2, teachers=teachers, answers=queries, queries=queries, **sigmas)
 
 
-def test_no_audit_of_pates_answers_is_above_the_truth_of_one():
-    """Each row answers one query, so its ε is that of one answer: 2/scale = 4 between labels."""
-    epsilon = laplace_votes(1).guarantee("replace").epsilon
-    truth = alibi_sim_epsilon(epsilon, FLAT2[0])  # both counts move by one: the same loss, from −ε to ε
-    assert epsilon == 4
-    found = pate_runs(laplace_votes, 3)
+@pytest.mark.parametrize("teachers", [1, 3])
+def test_no_audit_of_pates_answers_is_above_the_truth_of_one(teachers):
+    """Each row is in one answer, so its ε is that of one: 2/scale = 4, two counts that move by one, as ALIBI's do.
+
+    Alone, with a fifth less noise than stated, every audit is above it; with three teachers other votes hide a row's.
+    """
+    assert laplace_votes(1, teachers).guarantee("replace").epsilon == 4
+    truth, found = alibi_sim_epsilon(4.0, FLAT2[0]), pate_runs(laplace_votes, teachers, 3)
     assert np.mean(found <= truth) >= 0.95
-    assert (found > 2).all()
+    assert (found > 0.7 * truth).all()
+    assert teachers > 1 or (pate_runs(laplace_votes, teachers, 3, noise=0.8) > truth).all()
 
 
 def test_no_audit_of_confident_gnmax_is_above_the_truth_of_one():
-    """The channel of one answer, enumerated: three outputs, for each pair of the other votes."""
-    law = pate_law(gaussian_votes(1), np.array([-1, 0, 1]))
-    truth = max(sim_epsilon(law[:, [s, s + 1]].T, FLAT2[0]) for s in range(TEACHERS))
-    found = pate_runs(gaussian_votes, 3)
+    """One teacher an answer: the channel of its three outputs. With a fifth less noise every audit is above it."""
+    law = pate_law(gaussian_votes(1, 1), np.array([-1, 0, 1]))
+    truth, found = sim_epsilon(law.T, FLAT2[0]), pate_runs(gaussian_votes, 1, 3)
     assert np.mean(found <= truth) >= 0.95
-    assert (found > 0.4).all()
+    assert (found > 0.85 * truth).all()
+    assert (pate_runs(gaussian_votes, 1, 3, noise=0.8) > truth).all()
 
 
 @pytest.mark.parametrize(
@@ -143,19 +141,19 @@ def test_no_audit_of_confident_gnmax_is_above_the_truth_of_one():
     ids=["rr", "rr-with-prior", "alibi"],
 )
 def test_a_guarantees_family_is_one_that_the_audit_takes(mechanism, neighbours):
-    """An exact family is the sharper for it.
+    """Where every row is guessed, the exact shape gives more than pure ε does, and no more than is true.
 
     On uniform labels the first two's ⊥ is the imputation itself; ALIBI's f between labels holds for any imputation.
     """
     promise = mechanism.guarantee(neighbours)
     rng = np.random.default_rng(0)
     y, flat = rng.integers(0, 10, ROWS), np.full((ROWS, 10), 0.1)
-    target = mechanism.randomize(y, rng=rng).posterior()
-    plain, sharp = (
-        audit(labels=y, target=target, reference=flat, games=GAMES, family=family) for family in (None, promise.family)
+    logs = {"labels": y, "target": mechanism.randomize(y, rng=rng).posterior(), "reference": flat}
+    pure, exact = (
+        audit(**logs, games=GAMES, family=family, selection=FixedFraction(1.0)) for family in (Pure(), promise.family)
     )
-    assert plain.epsilon < sharp.epsilon <= promise.epsilon
-    assert sharp.family is promise.family
+    assert pure.epsilon + 0.003 < exact.epsilon <= promise.epsilon
+    assert exact.family is promise.family
 
 
 def test_the_audit_sees_a_release_that_breaks_its_promise():

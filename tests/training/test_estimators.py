@@ -64,6 +64,9 @@ REFUSED = {
     "no row's label used": (lambda: one_stage(mechanism=RRWithPrior(epsilon=1, classes=2), prior=SURE).fit(X, Y),
                             "epsilon is 1: with this prior k = 1 on 100% of the rows"),
     "other classes": (lambda: one_stage(classes=3).fit(X, Y), "classes is 3: the mechanism has 2"),
+    "a correction's class": (lambda: one_stage(correction=Posterior).fit(X, Y), "correction is <class"),
+    "what a learner does not take": (lambda: one_stage().fit(X, Y, colour=1),
+                                     "colour goes to LogisticRegression.fit, which takes none"),
     "a correction's name": (lambda: one_stage(correction="inverse").fit(X, Y), "correction is 'inverse': give Inverse"),
     "a class for a learner": (lambda: one_stage(LogisticRegression).fit(X, Y), "give a learner with fit"),
     "a seed below 0": (lambda: one_stage(seed=-1).fit(X, Y), "seed is -1: give a whole number of at least 0"),
@@ -138,7 +141,8 @@ def test_stages_resume_from_their_own_checkpoints(tmp_path):
 
     def made(**given):
         base = TorchClassifier(mlp(()), epochs=4, batch=50, precision="fp32", seed=3, **given)
-        return MultiStageClassifier(base, MultiStage(epsilon=2, classes=2, min_k=2), classes=2, seed=0)
+        stages = MultiStage(epsilon=2, classes=2, min_k=2)
+        return MultiStageClassifier(base, stages, classes=2, correction=Posterior(), seed=0)
 
     told = []
     with pytest.raises(StopError):

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bystander import tradeoff as families
 from bystander._validate import inside, whole
 from bystander.mechanisms.base import (
     Guarantee,
@@ -28,6 +27,7 @@ from bystander.mechanisms.base import (
 )
 from bystander.mechanisms.families import TwoLaplace
 from bystander.mechanisms.losses import LaplaceLoss
+from bystander.tradeoff import Laplace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Alibi:
         """ε = 2/b between labels: two coordinates move by 1; 1/b against ⊥: one does, a Laplace f. Both f are exact."""
         ratio = self.epsilon / 2
         if relation(neighbours) == "label":
-            family = families.Laplace()
+            family = Laplace()
             loss = ((LaplaceLoss(ratio), 1),)
             return guarantee(neighbours, loss, family=family, parameter=ratio, exact=True, bottom="the zero vector")
         return guarantee(

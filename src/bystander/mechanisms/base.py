@@ -86,12 +86,14 @@ def guarantee(
 class Prior:
     """What is believed of each label before it is released: (rows, classes), and what learning it has cost.
 
-    `epsilon` is the replacement ε paid on the *same* labels: 0 for a model that never saw them.
+    `epsilon` is the replacement ε paid on the *same* labels: 0 for a model that never saw them. Where it was counted on
+    them, `counted` says on how many, for each row.
     """
 
     probabilities: Matrix
     epsilon: float = 0.0
     source: str = "given"
+    counted: Labels | None = None
 
     def losses(self, neighbours: Neighbours) -> Losses:
         """ε, or half of it against ⊥ (the row leaves the histogram: L1 sensitivity 1, not 2)."""
@@ -194,7 +196,10 @@ def read_prior(prior: ArrayLike | Prior, classes: int, rows: int | None = None) 
             f"prior, row {row} adds up to {total[row]:g}: give probabilities of at least 0 that add up to 1"
         )
     p = np.where(np.abs(total - 1)[:, None] > 1e-9, p / total[:, None], p)  # twice the same: ties stay ties
-    return Prior(np.repeat(p, rows, axis=0) if rows is not None and len(p) == 1 else p, held.epsilon, held.source)
+    if held.counted is not None and np.shape(held.counted) != p.shape[:1]:
+        raise InputError(f"counted has shape {np.shape(held.counted)}: give one number for each of {len(p)} rows")
+    whole = np.repeat(p, rows, axis=0) if rows is not None and len(p) == 1 else p
+    return Prior(whole, held.epsilon, held.source, held.counted)
 
 
 def generator(rng: Rng) -> np.random.Generator:

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bystander._validate import whole
 from bystander.tradeoff import RESPONSE, TOP_K, TWO_LAPLACE
 
 
@@ -79,9 +80,13 @@ class TopK:
         "ε assumes RRWithPrior's trade-off between a label and none: a lower bound for that mechanism alone."
     )
 
+    def __post_init__(self) -> None:
+        whole("classes", self.classes, 2, 1_000_000)
+        whole("least", self.least, 2, self.classes)
+
     @property
     def constant(self) -> float:
-        """Both numbers in one, as the kernel takes them apart."""
+        """Both numbers in one, as the kernel takes them apart: there are fewer than 2²⁰ classes."""
         return float(self.least * 2**20 + self.classes)
 
     def epsilon(self, parameter: float) -> float:

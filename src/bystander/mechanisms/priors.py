@@ -30,7 +30,8 @@ def from_clusters(clusters: ArrayLike, y: object, *, classes: int, epsilon: floa
     many = int(cluster.max()) + 1
     counts = np.bincount(cluster.astype(np.int64) * classes + labels, minlength=many * classes).reshape(many, classes)
     noisy = counts + discrete_laplace(2 / epsilon, counts.shape, generator(rng))
-    return Prior(normalised(noisy)[cluster], epsilon, f"noisy histograms of {many} clusters")
+    sizes = counts.sum(axis=1)[cluster]
+    return Prior(normalised(noisy)[cluster], epsilon, f"noisy histograms of {many} clusters", sizes)
 
 
 def from_domain(
@@ -42,7 +43,8 @@ def from_domain(
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(values))
     buckets = np.minimum(rank[codes.ravel()], whole("most", most, 1) - 1)
     found = from_clusters(buckets, y, classes=classes, epsilon=epsilon, rng=rng)
-    return Prior(found.probabilities, found.epsilon, f"a public categorical in {int(buckets.max()) + 1} buckets")
+    told = f"a public categorical in {int(buckets.max()) + 1} buckets"
+    return Prior(found.probabilities, found.epsilon, told, found.counted)
 
 
 def sharpened(p: Matrix, temperature: float) -> Matrix:

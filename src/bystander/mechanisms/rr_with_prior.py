@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bystander import tradeoff as families
 from bystander._validate import InputError, inside, whole
 from bystander.mechanisms.base import (
     Guarantee,
@@ -26,6 +25,7 @@ from bystander.mechanisms.base import (
 from bystander.mechanisms.families import TopK
 from bystander.mechanisms.losses import ResponseLoss
 from bystander.mechanisms.polygon import Polygon, envelope
+from bystander.tradeoff import RandomizedResponse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class RRWithPrior:
         least = max(2, self.min_k)
         if relation(neighbours) == "replace":
             losses = ((ResponseLoss(self.epsilon, least), 1),)
-            family = families.RandomizedResponse(least)
+            family = RandomizedResponse(least)
             return guarantee(neighbours, losses, family=family, parameter=self.epsilon, exact=True)
         return guarantee(
             neighbours,

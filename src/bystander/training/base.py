@@ -158,10 +158,22 @@ def refusals(learner: object) -> Iterator[None]:
         ) from error
 
 
+def taken(fit: Any, given: dict[str, Any]) -> Any:
+    """A learner's way to fit, which takes all that is given to it; refused if it does not."""
+    known = inspect.signature(fit).parameters
+    if not any(each.kind is each.VAR_KEYWORD for each in known.values()):
+        for name in given:
+            if name not in known:
+                raise InputError(
+                    f"{name} goes to {type(fit.__self__).__name__}.{fit.__name__}, which takes none; leave it out"
+                )
+    return fit
+
+
 def fit(learner: Any, X: Any, y: Any, **given: Any) -> None:
     """Fit on one label a row."""
     with refusals(learner):
-        learner.fit(X, y, **given)
+        taken(learner.fit, given)(X, y, **given)
 
 
 def fit_soft(learner: Any, X: Any, soft: Matrix, **given: Any) -> None:
@@ -171,14 +183,15 @@ def fit_soft(learner: Any, X: Any, soft: Matrix, **given: Any) -> None:
         return
     if "sample_weight" not in inspect.signature(learner.fit).parameters:
         raise InputError(f"base is {type(learner).__name__}, which takes no sample_weight: it cannot learn soft labels")
-    several, labels, weight = weighted(X, soft)
+    several, labels, weight = weighted(X, soft, given.pop("sample_weight", None))
     fit(learner, several, labels, sample_weight=weight, **given)
 
 
-def weighted(X: Any, soft: Matrix) -> tuple[Any, Labels, Matrix]:
-    """Each row once for each class that it may have, weighted by the probability of it."""
+def weighted(X: Any, soft: Matrix, weight: NDArray[Any] | None = None) -> tuple[Any, Labels, Matrix]:
+    """Each row once for each class that it may have, weighted by the probability of it and its own weight."""
     where, labels = np.nonzero(soft > 1e-6)
-    return take(X, where), labels, soft[where, labels]
+    own = soft[where, labels]
+    return take(X, where), labels, own if weight is None else own * weight[where]
 
 
 def aligned(learner: Any, X: Any, classes: int) -> Matrix:

@@ -21,7 +21,7 @@ class Rows(Protocol):
         """Of one row, as the network sees it."""
 
     @property
-    def tensors(self) -> tuple[Tensor, ...]:
+    def content(self) -> tuple[Any, ...]:
         """All that they are made of, for a checkpoint to know them by."""
 
     def __len__(self) -> int: ...
@@ -46,7 +46,7 @@ class Images:
         return channels, height, width
 
     @property
-    def tensors(self) -> tuple[Tensor, ...]:
+    def content(self) -> tuple[Any, ...]:
         """The bytes."""
         return (self.bytes,)
 
@@ -74,7 +74,7 @@ class Table:
         return (self.values.shape[1],)
 
     @property
-    def tensors(self) -> tuple[Tensor, ...]:
+    def content(self) -> tuple[Any, ...]:
         """The numbers."""
         return (self.values,)
 
@@ -103,9 +103,9 @@ class Sparse:
         return (int(self.matrix.shape[1]),)
 
     @property
-    def tensors(self) -> tuple[Tensor, ...]:
+    def content(self) -> tuple[Any, ...]:
         """CSR's three arrays."""
-        return tuple(torch.from_numpy(each) for each in (self.matrix.data, self.matrix.indices, self.matrix.indptr))
+        return self.matrix.data, self.matrix.indices, self.matrix.indptr
 
     def __len__(self) -> int:
         return int(self.matrix.shape[0])

@@ -8,8 +8,9 @@ rate, or the row's own prior where the mechanism had one; it decides what T does
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 from bystander._validate import InputError, at_least, fraction, inside, whole
 from bystander.mechanisms.base import Labels, Matrix
 from bystander.mechanisms.priors import normalised
+from bystander.training.base import take
 
 SURE = 3.0
 """So many standard errors a gain must be above 0 to be believed."""
+LEAST = 50
+"""On so many rows, at least: of fewer a standard error says little."""
+
+Noise = Callable[[Any], tuple[Matrix, Labels, Matrix]]
+"""Of some rows: their channels, which is whose, and what is believed of each row before it is predicted."""
 
 
 class Correction(Protocol):
@@ -151,8 +158,9 @@ class HeldOut:
 
     A `share` of the rows is held out, and where that is fewer than `enough` rows, more such parts one after the other,
     each from a model of its own; the model that predicts is fitted on all rows then. Of the weights that make what was
-    released likelier than the base rate makes it, by `sure` standard errors, the best is taken. Where none does, the
-    model is not believed: the prior stands (`Believed`), and if that is the base rate a warning says so.
+    released likelier than the base rate makes it, by `sure` standard errors, the best is taken. Where none does, or
+    fewer than 50 rows can be held out, the model is not believed: the prior stands (`Believed`), and if that is the
+    base rate a warning says so.
     """
 
     share: float = 0.1
@@ -165,14 +173,22 @@ class HeldOut:
         fraction("share", self.share)
         whole("enough", self.enough, 0)
         at_least("sure", self.sure, 0)
+        if self.share > 0.5:
+            raise InputError(f"share is {self.share}: give at most 0.5, so that a model has as many rows to learn from")
+        if not isinstance(self.weights, (tuple, list)) or not self.weights:
+            raise InputError(f"weights is {self.weights!r}: give a tuple of numbers above 0")
         object.__setattr__(self, "weights", tuple(inside("weights", weight, 0, 1e6) for weight in self.weights))
 
     def parts(self, rows: int) -> list[Labels]:
-        """The rows that are held out together, a model each: disjoint, of as many rows always the same, so that a
-        training resumes. They are no secret, and know nothing of the labels."""
-        size = max(1, round(self.share * rows))
-        many = min(max(1, -(-self.enough // size)), round(1 / self.share), rows // size)
+        """The rows that are held out together, a model each; none where they would be too few to judge by.
+
+        Of as many rows they are always the same, so that a training resumes. They know nothing of the labels.
+        """
+        size = int(self.share * rows)
+        if rows < LEAST or size == 0:
+            return []
         order = np.random.default_rng(0).permutation(rows)
+        many = min(max(1, -(-max(self.enough, LEAST) // size)), rows // size)
         if size * (many + 1) > rows:  # all of them, a part that is no multiple included
             return [np.sort(part) for part in np.array_split(order, many)]
         return [np.sort(order[number * size : (number + 1) * size]) for number in range(many)]
@@ -205,24 +221,14 @@ def surest(gains: Matrix, sure: float = SURE) -> int | None:
     1
     """
     mean = gains.mean(axis=1)
+    if gains.shape[1] < LEAST:
+        return None
     certain = mean > sure * gains.std(axis=1) / math.sqrt(gains.shape[1])
     return int(np.argmax(np.where(certain, mean, -np.inf))) if certain.any() else None
 
 
-def usual(base: object, channel: Matrix) -> Correction:
-    """What is done unless told otherwise: held out, for a base that is costly to train only once.
-
-    Where this (K, K) channel leaves 95 % of the labels of every class as they are, a model's errors are not multiplied,
-    and it is not asked for evidence: `Inverse`.
-
-    >>> from bystander.mechanisms import RandomizedResponse
-    >>> for epsilon in (2, 4):
-    ...     type(usual(None, RandomizedResponse(epsilon=epsilon, classes=2).channel())).__name__
-    'HeldOut'
-    'Inverse'
-    """
-    if channel.diagonal().min() >= 0.95:
-        return Inverse()
+def usual(base: object) -> Correction:
+    """What is done unless told otherwise: held out, for a base that is costly to train in as few parts as will do."""
     return HeldOut(enough=0) if getattr(base, "costly", False) else HeldOut()
 
 
@@ -258,6 +264,19 @@ def corrected(how: Correction, p: Matrix, channels: Matrix, which: Labels, prior
         if len(rows):
             out[rows] = how.correct(p[rows], channel, prior[rows])
     return out
+
+
+def in_blocks(how: Correction, p: Matrix, X: Any, noise: Noise, held: int = 2**23) -> Matrix:
+    """The predictions of X, corrected."""
+    return np.concatenate([corrected(how, p[i], *noise(of)) for i, of in blocks(p, X, held)])
+
+
+def blocks(p: Matrix, X: Any, held: int = 2**23) -> Iterator[tuple[slice, Any]]:
+    """So many rows at a time that their channels, K × K numbers each at worst, stay within `held`."""
+    many = max(1, held // p.shape[1] ** 2)
+    for start in range(0, max(1, len(p)), many):
+        stop = min(start + many, len(p))
+        yield slice(start, stop), X if stop - start == len(p) else take(X, np.arange(start, stop))
 
 
 def base_rate(likelihood: NDArray[np.float64], steps: int = 5000) -> Matrix:

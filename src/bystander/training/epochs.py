@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from bystander._validate import InputError
+from bystander.training.batches import Rows
 from bystander.training.recipe import Progress, Recipe, seeded
 
 Step = Callable[[Tensor, int, torch.Generator], Tensor]
@@ -52,15 +55,23 @@ class Checkpoint:
             aside.unlink(missing_ok=True)
 
 
-def known_by(checkpoint: Checkpoint | None, net: nn.Module, *held: Tensor) -> str:
+def known_by(checkpoint: Checkpoint | None, net: nn.Module, *held: Tensor | Rows) -> str:
     """What a checkpoint knows a training by, beside its settings: the first weights, and all that is learned from."""
     if checkpoint is None:
         return ""
     found = hashlib.sha256()
-    for tensor in (*net.state_dict().values(), *held):
-        found.update(repr(tuple(tensor.shape)).encode())
-        found.update(tensor.detach().cpu().contiguous().numpy())
+    for each in (*net.state_dict().values(), *held):
+        for array in (each,) if isinstance(each, Tensor) else each.content:
+            found.update(f"{tuple(array.shape)} {array.dtype}".encode())
+            found.update(plain_bytes(array))
     return found.hexdigest()
+
+
+def plain_bytes(array: Tensor | NDArray[Any]) -> memoryview:
+    """As they lie in memory, one after the other."""
+    if isinstance(array, Tensor):
+        return array.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+    return np.ascontiguousarray(array).data
 
 
 def run(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bystander._validate import InputError, whole
 from bystander.mechanisms import Alibi, ConfidentGnmax, MultiStage, Pate, RandomizedResponse, Release, RRWithPrior
 from bystander.mechanisms.base import Labels, Matrix, Prior, read_labels
+from bystander.mechanisms.priors import normalised
 from bystander.training.base import (
     Classifier,
     Constant,
@@ -24,9 +25,10 @@ from bystander.training.base import (
     rows,
     seeds,
     take,
+    taken,
 )
-from bystander.training.corrections import Correction, NoCorrection, base_rate, surest, usual
-from bystander.training.crossfit import fitted, in_blocks, unlearned
+from bystander.training.corrections import Correction, NoCorrection, base_rate, in_blocks, surest, usual
+from bystander.training.crossfit import fitted, unlearned
 from bystander.training.priors import Drawn, Given, Source, source
 from bystander.training.privacy import Privacy, named, warn
 
@@ -40,10 +42,9 @@ class LabelDPClassifier(Classifier):
     `mechanism`: RandomizedResponse, RRWithPrior, Alibi, or None for no privacy (ε = ∞). `prior` (a `ModelPrior`,
     `ClusterPrior`, `DomainPrior`, or probabilities) is RRWithPrior's; without one it is plain randomized response.
     `correction`, unless given, is `HeldOut()`: predictions leave the base rate only where what was released shows that
-    they are better, for which `base` is fitted several times where rows are few (a `TorchClassifier` once). Where 95 %
-    of the labels stay what they are (two classes: from ε = 3 on) it is `Inverse()`. ALIBI trains a `TorchClassifier` by
-    its own loss, any other learner on the posterior as soft labels; by its own loss, or with a prior, there is no
-    correction to make. `classes` is never counted from the labels.
+    they are better, for which `base` is fitted several times where rows are few (a `TorchClassifier` mostly once).
+    ALIBI trains a `TorchClassifier` by its own loss, any other learner on the posterior as soft labels; by its own
+    loss, or with a prior, there is no correction to make. `classes` is never counted from the labels.
 
     After `fit`: `release_` (all that training saw of the labels), `privacy_`, `model_`, and `base_rate_`, which comes
     from the release.
@@ -76,9 +77,10 @@ class LabelDPClassifier(Classifier):
         if given.get("eval_set") is not None and self.mechanism is not None:
             warn("eval_set goes to the learner with its labels as they are: use rows whose labels need no privacy")
         self._plan()
-        noise, prior_seed, own = seeds(self.seed, 3)
+        given = read_weights(given, X)
+        noise, prior_seed, inner = seeds(self.seed, 3)
         self.classes_ = np.arange(whole("classes", self.classes, 2, 1_000_000))
-        learner = partial(fresh, self.base, number(own), self.classes)
+        learner = partial(fresh, self.base, number(inner), self.classes)
         self.release_: Release | None = None
         self.correction_: Correction = NoCorrection()
         if self.mechanism is None:
@@ -101,9 +103,10 @@ class LabelDPClassifier(Classifier):
         self.privacy_ = Privacy.of(self.release_, named(self.mechanism, self.release_))
         likelihood = self.release_.posterior(np.full(self.classes, 1 / self.classes))
         self.base_rate_ = base_rate(likelihood)
-        self.trust_ = 0.0 if held is None else trust(held.probabilities, self.base_rate_, likelihood)
-        self._train(X, likelihood, learner, given)
-        unlearned(self.model_, self.correction_, self.trust_)
+        own = None if held is None else apart(held, likelihood)
+        self.trust_ = 0.0 if own is None else trust(own, self.base_rate_, likelihood)
+        self._train(X, likelihood, own, learner, given)
+        unlearned(self.model_, self.correction, self.correction_, self.trust_)
         return self
 
     def predict_proba(self, X: Any) -> Matrix:
@@ -153,28 +156,27 @@ class LabelDPClassifier(Classifier):
             drawn.at(take(X, np.zeros(1, dtype=np.int64)))  # a prior that knows no other rows: told now
         return drawn
 
-    def _train(self, X: Any, likelihood: Matrix, learner: Callable[..., Any], given: Extra) -> None:
-        release, how = self.release_, self.correction
+    def _train(
+        self, X: Any, likelihood: Matrix, prior: Matrix | None, learner: Callable[..., Any], given: Extra
+    ) -> None:
+        release, how = self.release_, usual(self.base) if self.correction is None else self.correction
         assert release is not None
         self.soft_channel_: Matrix | None = None
         soft: Matrix | None = None
-        if how is not None and how.through:
+        if how.through:
             self.model_, self.correction_ = learner(), how
             through(self.model_, X, likelihood, given)
             return
-        if not isinstance(self.mechanism, Alibi):
-            assert isinstance(self.mechanism, (RandomizedResponse, RRWithPrior))
-            how = usual(self.base, self.mechanism.channel()) if how is None else how
-        elif hasattr(self.base, "fit_alibi"):
-            self.model_ = learner()
-            self.model_.fit_alibi(X, release, **given)
-            return
-        elif self.drawn_ is not None:
-            soft, how = release.posterior(), NoCorrection()
-        else:
-            soft = release.posterior(self.base_rate_)
-            self.soft_channel_ = soft.T @ soft / soft.sum(axis=0)[:, None]
-            how = usual(self.base, self.soft_channel_) if how is None else how
+        if isinstance(self.mechanism, Alibi):
+            if hasattr(self.base, "fit_alibi"):
+                self.model_ = learner()
+                taken(self.model_.fit_alibi, given)(X, release, **given)
+                return
+            if self.drawn_ is not None:
+                soft, how = release.posterior(), NoCorrection()
+            else:
+                soft = release.posterior(self.base_rate_)
+                self.soft_channel_ = soft.T @ soft / soft.sum(axis=0)[:, None]
 
         def train(model: Any, kept: Labels) -> Any:
             if soft is None:
@@ -182,7 +184,13 @@ class LabelDPClassifier(Classifier):
             fit_soft(model, some(X, kept), soft[kept], **of_rows(given, kept))
             return model
 
-        self.model_, self.correction_ = fitted(how, learner, train, X, self._noise, likelihood, self.base_rate_)
+        def noise(judged: Labels) -> tuple[Matrix, Labels, Matrix]:
+            channels, which, belief = self._noise(some(X, judged))
+            if prior is not None:
+                belief = mixture(prior[judged], self.base_rate_, self.trust_)
+            return channels, which, belief
+
+        self.model_, self.correction_ = fitted(how, learner, train, X, noise, likelihood, self.base_rate_)
 
 
 def through(model: Any, X: Any, likelihood: Matrix, given: Extra) -> None:
@@ -192,7 +200,7 @@ def through(model: Any, X: Any, likelihood: Matrix, given: Extra) -> None:
             f"correction is Forward(): {type(model).__name__} cannot train through a channel; give a "
             "TorchClassifier, a Boosted (two classes), or another correction"
         )
-    model.fit_likelihood(X, likelihood, **given)
+    taken(model.fit_likelihood, given)(X, likelihood, **given)
 
 
 def reusable(release: Release, mechanism: object, prior: object) -> Release:
@@ -206,7 +214,8 @@ def reusable(release: Release, mechanism: object, prior: object) -> Release:
 
 def known(correction: object) -> None:
     """It is a correction, or none is given."""
-    if correction is not None and not (hasattr(correction, "correct") and hasattr(correction, "through")):
+    known = hasattr(correction, "correct") and hasattr(correction, "through") and not isinstance(correction, type)
+    if correction is not None and not known:
         told = "give Inverse(), Posterior(), HeldOut(), Forward(), WuClip() or NoCorrection()"
         raise InputError(f"correction is {correction!r}: {told}")
 
@@ -219,7 +228,30 @@ def some(X: Any, kept: Labels) -> Any:
 def of_rows(given: Extra, kept: Labels) -> Extra:
     """What else goes to a learner's `fit`, its weights those of these rows."""
     weight = given.get("sample_weight")
-    return given if weight is None else given | {"sample_weight": np.asarray(weight)[kept]}
+    return given if weight is None else given | {"sample_weight": weight[kept]}
+
+
+def read_weights(given: Extra, X: Any) -> Extra:
+    """The same, its weights as an array of one a row."""
+    if given.get("sample_weight") is None:
+        return given
+    weight = np.asarray(given["sample_weight"])
+    if weight.shape != (rows(X),):
+        raise InputError(f"sample_weight has shape {weight.shape}: X has {rows(X)} rows; give one weight a row")
+    return given | {"sample_weight": weight}
+
+
+def apart(prior: Prior, likelihood: Matrix) -> Matrix | None:
+    """Each row's prior without the row's own label; None where that may be in it, nobody knows how.
+
+    Of a noisy histogram one label is taken away: the row's own, as far as its release tells it.
+    """
+    if prior.epsilon == 0:
+        return prior.probabilities
+    if prior.counted is None:
+        return None
+    own = normalised(prior.probabilities * likelihood)
+    return normalised(prior.probabilities * prior.counted[:, None] - own)
 
 
 def trust(prior: Matrix, rate: Matrix, likelihood: Matrix) -> float:

@@ -65,7 +65,7 @@ def train_fixmatch(
     if len(targets) != len(labelled):
         raise InputError(f"targets has {len(targets)} rows: there are {len(labelled)} labelled images; give one each")
     targets = targets.to(device)
-    known = known_by(checkpoint, net, targets, *labelled.tensors, *unlabelled.tensors)
+    known = known_by(checkpoint, net, targets, labelled, unlabelled)
     settings = repr((recipe, how, seed, type(net).__name__, known))
     prepare(net, unlabelled, device)
     optimizer, mean = sgd(net, recipe), copy.deepcopy(net).requires_grad_(False)

@@ -56,7 +56,7 @@ class Boosted(Classifier):
             self.classes_, labels, loss = np.arange(2), np.asarray(given[:, 1], dtype=np.float64), "CrossEntropy"
         else:
             self.classes_, loss = np.arange(given.shape[1]), "MultiClass"
-            X, labels, weight = weighted(X, given)
+            X, labels, weight = weighted(X, given, sample_weight)
         if labels.min() == labels.max():
             raise InputError(f"y has only the label {labels[0]:g}: CatBoost needs two; give rows of more classes")
         told = {"loss_function": loss} | ({"classes_count": len(self.classes_)} if loss == "MultiClass" else {})

@@ -35,7 +35,7 @@ def train(
     if len(targets) != len(rows):
         raise InputError(f"y has {len(targets)} rows: X has {len(rows)}; give one target a row")
     targets = targets.to(device)
-    known = known_by(checkpoint, net, targets, *rows.tensors)
+    known = known_by(checkpoint, net, targets, rows)
     settings = repr((recipe, criterion, seed, type(net).__name__, known))
     prepare(net, rows, device)
     size = min(recipe.batch, len(rows))

@@ -75,7 +75,7 @@ def pretrain(
     how = SimClr() if how is None else how
     if not hasattr(net, "features"):
         raise InputError(f"net is {type(net).__name__}, which has no features(); give a network of this library")
-    settings = repr((recipe, how, seed, type(net).__name__, known_by(checkpoint, net, *images.tensors)))
+    settings = repr((recipe, how, seed, type(net).__name__, known_by(checkpoint, net, images)))
     prepare(net, images, device)
     with torch.no_grad():
         net.eval()

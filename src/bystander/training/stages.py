@@ -13,8 +13,8 @@ from bystander.mechanisms import MultiStage
 from bystander.mechanisms.base import Labels, Matrix
 from bystander.mechanisms.multi_stage import Stage
 from bystander.training.base import Classifier, Learner, aligned, fresh, number, rows, seeds, take
-from bystander.training.corrections import Correction, base_rate, usual
-from bystander.training.crossfit import fitted, in_blocks, unlearned
+from bystander.training.corrections import Correction, base_rate, in_blocks, usual
+from bystander.training.crossfit import fitted, unlearned
 from bystander.training.estimators import (
     fit_released,
     fit_some,
@@ -22,8 +22,10 @@ from bystander.training.estimators import (
     known,
     mixture,
     of_rows,
+    read_weights,
     same_classes,
     same_rows,
+    some,
     tops,
     trust,
 )
@@ -34,9 +36,8 @@ class MultiStageClassifier(Classifier):
     """Fit a fresh `base` in each stage on all that was released so far; the last one predicts.
 
     Each label is released once, in its own stage, so ε is paid once. A row that comes later may have been in any stage:
-    what the model is shown of it went through the stages' channels, mixed by their shares. `correction` takes that
-    mixture out; unless given, it is `HeldOut()` or, where little noise was added, `Inverse()`, as in
-    `LabelDPClassifier`. After `fit`: `release_`, `privacy_`, `models_` (one a stage), `base_rate_`.
+    what the model is shown of it went through the stages' channels, mixed by their shares. `correction` (unless given,
+    `HeldOut()`) takes that mixture out. After `fit`: `release_`, `privacy_`, `models_` (one a stage), `base_rate_`.
     """
 
     def __init__(
@@ -61,14 +62,15 @@ class MultiStageClassifier(Classifier):
         same_classes(self.mechanism, self.classes)
         every_stage(self.mechanism, rows(X))
         known(self.correction)
-        how = usual(self.base, self.mechanism.channel()) if self.correction is None else self.correction
+        how = usual(self.base) if self.correction is None else self.correction
         if how.through:
             raise InputError(
                 "correction is Forward(): the stages' channels differ; give Inverse(), Posterior() or HeldOut()"
             )
         if given.get("eval_set") is not None:
             warn("eval_set goes to the learner with its labels as they are: use rows whose labels need no privacy")
-        noise, *own = seeds(self.seed, 1 + len(self.mechanism.shares))
+        given = read_weights(given, X)
+        entropy, *own = seeds(self.seed, 1 + len(self.mechanism.shares))
         self.classes_ = np.arange(whole("classes", self.classes, 2, 1_000_000))
         self.models_: list[Any] = []
 
@@ -84,7 +86,7 @@ class MultiStageClassifier(Classifier):
             self.models_.append(model)
             return aligned(model, take(X, stage.rows), self.classes)
 
-        self.release_ = self.mechanism.randomize(y, predict, rng=np.random.default_rng(noise))
+        self.release_ = self.mechanism.randomize(y, predict, rng=np.random.default_rng(entropy))
         same_rows(self.release_.output, X)
         self.privacy_ = Privacy.of(self.release_, named(self.mechanism, self.release_))
         likelihood = self.release_.posterior(np.full(self.classes, 1 / self.classes))
@@ -94,13 +96,16 @@ class MultiStageClassifier(Classifier):
         def train(model: Any, kept: Labels) -> Any:
             return fit_some(model, X, kept, self.release_, given)
 
+        def noise(judged: Labels) -> tuple[Matrix, Labels, Matrix]:
+            return self._noise(some(X, judged))
+
         last = len(self.models_)
         unseen = np.flatnonzero(self.release_.stages == last)  # by the models that make the prior
         model, self.correction_ = fitted(
-            how, partial(learner, last), train, X, self._noise, likelihood, self.base_rate_, unseen
+            how, partial(learner, last), train, X, noise, likelihood, self.base_rate_, unseen
         )
         self.models_.append(model)
-        unlearned(model, self.correction_, self.trust_)
+        unlearned(model, self.correction, self.correction_, self.trust_)
         return self
 
     def predict_proba(self, X: Any) -> Matrix:
