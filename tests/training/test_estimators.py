@@ -63,6 +63,8 @@ REFUSED = {
                            "epsilon is 30: every released label is 0"),
     "no row's label used": (lambda: one_stage(mechanism=RRWithPrior(epsilon=1, classes=2), prior=SURE).fit(X, Y),
                             "epsilon is 1: with this prior k = 1 on 100% of the rows"),
+    "a prior's counts": (lambda: one_stage(mechanism=RRWithPrior(epsilon=1, classes=2), prior=Prior(
+        np.full((200, 2), 0.5), 0.1, counted=np.ones(3))).fit(X, Y), "one number for each of 200 rows"),
     "other classes": (lambda: one_stage(classes=3).fit(X, Y), "classes is 3: the mechanism has 2"),
     "a correction's class": (lambda: one_stage(correction=Posterior).fit(X, Y), "correction is <class"),
     "what a learner does not take": (lambda: one_stage().fit(X, Y, colour=1),

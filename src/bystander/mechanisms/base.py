@@ -87,7 +87,7 @@ class Prior:
     """What is believed of each label before it is released: (rows, classes), and what learning it has cost.
 
     `epsilon` is the replacement ε paid on the *same* labels: 0 for a model that never saw them. Where it was counted on
-    them, `counted` says on how many, for each row.
+    them, `counted` says on how many, for each row: without that, no correction believes it.
     """
 
     probabilities: Matrix
