@@ -184,10 +184,8 @@ def f_inverse(kind, theta, constant, r):  # type: ignore[no-untyped-def]
         if r < 1.0 - 1.0 / total:
             return r - (up - 1.0) / total
         return 1.0 - up * (1.0 - r)
-    if kind == 6:
-        return two_laplace(theta, r)
-    if kind == 7:
-        return top_k(up, constant, r)
+    if kind >= 6:  # one mechanism's own
+        return two_laplace(theta, r) if kind == 6 else top_k(up, constant, r)
     # f_{ε,δ}(α) = max{0, 1 − δ − e^ε α, e^−ε (1 − δ − α)}
     return max(0.0, down * (r - constant), 1.0 - constant - up * (1.0 - r))
 
