@@ -1,7 +1,8 @@
 """Numba kernels of the bounds: trade-off functions, Algorithm 3, and Steinke et al.'s p-value.
 
 Everything here is a pure function of its arguments, compiled once and cached on disk, and runs without
-the interpreter's lock. Nothing above this module is needed to read it; the papers' symbols are kept.
+the interpreter's lock. Nothing above this module is needed to read it; the papers' symbols are kept. It is
+one file, since numba's cache does not see that a kernel in another file has changed.
 """
 
 from __future__ import annotations

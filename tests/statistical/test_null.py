@@ -28,6 +28,7 @@ from bystander import (
     TwoSidedShift,
 )
 from bystander.counts import Tally
+from bystander.mechanisms.families import TopK, TwoLaplace
 from tests import makers
 
 AUDITS = 400
@@ -38,7 +39,8 @@ GRIDS = (FixedFraction(0.01), FixedFraction(0.1), Grid())
 
 
 def families(classes):
-    return (ApproxDP(), Pure(), Gaussian(), Laplace(), RandomizedResponse(classes), Steinke())
+    shapes = (Gaussian(), Laplace(), RandomizedResponse(classes), TwoLaplace(), TopK(2, classes))
+    return (ApproxDP(), Pure(), *shapes, Steinke())
 
 
 def first(tally, games, selection):
@@ -77,7 +79,7 @@ def rates(arrays_of, m, classes, games, attack=None, combinations=None):
 def check(found):
     over = {key: rate for key, rate in found.items() if rate > LIMIT}
     assert not over
-    assert len(found) >= 57
+    assert len(found) >= 75
 
 
 @pytest.mark.parametrize("classes", [2, 10])

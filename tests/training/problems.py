@@ -5,6 +5,9 @@ import sys
 import numpy as np
 import pandas as pd
 
+from bystander.mechanisms import RandomizedResponse
+from bystander.training import LabelDPClassifier
+
 
 def clicks(rows, seed=0, rate=0.05):
     """A frame of a category and three numbers, rare clicks, and each row's true probability of one."""
@@ -41,6 +44,18 @@ class Spy:
 
     def predict_proba(self, X):
         return np.tile(self.p, (len(X), 1))
+
+
+FRESH = clicks(20_000, seed=99)
+
+
+def ratio(base, epsilon, correction, seed, rows=8_000):
+    """Log-loss on fresh rows over that of the best constant, and over that of the constant that the release knows."""
+    mechanism = RandomizedResponse(epsilon=epsilon, classes=2)
+    model = LabelDPClassifier(base, mechanism, classes=2, correction=correction, seed=seed)
+    model.fit(*clicks(rows, seed=seed)[:2])
+    lost = log_loss(FRESH[1], model.predict_proba(FRESH[0]))
+    return lost / constant(FRESH[1]), lost / log_loss(FRESH[1], np.tile(model.base_rate_, (20_000, 1)))
 
 
 class Recorded:

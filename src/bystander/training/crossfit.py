@@ -1,4 +1,4 @@
-"""A model, and a correction of its predictions that is chosen on rows which it was not fitted on."""
+"""How far a model, and a prior, are believed: judged on what was released of rows that neither was made of."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bystander.mechanisms.base import Labels, Matrix
+from bystander.mechanisms.base import Labels, Matrix, Prior
+from bystander.mechanisms.priors import normalised
 from bystander.training.base import aligned, take
-from bystander.training.corrections import Believed, Correction, HeldOut, Noise, blocks
+from bystander.training.corrections import Believed, Correction, HeldOut, Noise, blocks, surest
 
 
 class NothingLearned(UserWarning):
@@ -59,3 +60,33 @@ def unlearned(model: Any, asked: Correction | None, chosen: Correction, trust: f
             NothingLearned,
             stacklevel=3,
         )
+
+
+def apart(prior: Prior, likelihood: Matrix) -> Matrix | None:
+    """Each row's prior without the row's own label; None where that may be in it, nobody knows how.
+
+    Of a noisy histogram one label is taken away: the row's own, as far as its release tells it.
+    """
+    if prior.epsilon == 0:
+        return prior.probabilities
+    if prior.counted is None:
+        return None
+    own = normalised(prior.probabilities * likelihood)
+    return normalised(prior.probabilities * prior.counted[:, None] - own)
+
+
+def trust(prior: Matrix, rate: Matrix, likelihood: Matrix) -> float:
+    """The share of the prior, at most .95, in the mixture with the base rate under which the release is likeliest.
+
+    It is 0 where no share is surely better than none: noisy histograms of few rows say little. A prior may say 0, which
+    a correction must not.
+    """
+    shares = np.linspace(0.05, 0.95, 19)
+    one, other = (prior * likelihood).sum(axis=1), likelihood @ rate
+    best = surest(np.stack([np.log1p(share * (one / other - 1)) for share in shares]))
+    return 0.0 if best is None else float(shares[best])
+
+
+def mixture(prior: Matrix, rate: Matrix, share: float) -> Matrix:
+    """What is believed of a row before it is predicted."""
+    return share * prior + (1 - share) * rate

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from bystander._validate import InputError, whole
 from bystander.mechanisms import Alibi, ConfidentGnmax, MultiStage, Pate, RandomizedResponse, Release, RRWithPrior
 from bystander.mechanisms.base import Labels, Matrix, Prior, read_labels
-from bystander.mechanisms.priors import normalised
 from bystander.training.base import (
     Classifier,
     Constant,
@@ -27,8 +26,8 @@ from bystander.training.base import (
     take,
     taken,
 )
-from bystander.training.corrections import Correction, NoCorrection, base_rate, in_blocks, surest, usual
-from bystander.training.crossfit import fitted, unlearned
+from bystander.training.corrections import Correction, NoCorrection, base_rate, in_blocks, usual
+from bystander.training.crossfit import apart, fitted, mixture, trust, unlearned
 from bystander.training.priors import Drawn, Given, Source, source
 from bystander.training.privacy import Privacy, named, warn
 
@@ -214,8 +213,8 @@ def reusable(release: Release, mechanism: object, prior: object) -> Release:
 
 def known(correction: object) -> None:
     """It is a correction, or none is given."""
-    known = hasattr(correction, "correct") and hasattr(correction, "through") and not isinstance(correction, type)
-    if correction is not None and not known:
+    one = hasattr(correction, "correct") and hasattr(correction, "through") and not isinstance(correction, type)
+    if correction is not None and not one:
         told = "give Inverse(), Posterior(), HeldOut(), Forward(), WuClip() or NoCorrection()"
         raise InputError(f"correction is {correction!r}: {told}")
 
@@ -239,36 +238,6 @@ def read_weights(given: Extra, X: Any) -> Extra:
     if weight.shape != (rows(X),):
         raise InputError(f"sample_weight has shape {weight.shape}: X has {rows(X)} rows; give one weight a row")
     return given | {"sample_weight": weight}
-
-
-def apart(prior: Prior, likelihood: Matrix) -> Matrix | None:
-    """Each row's prior without the row's own label; None where that may be in it, nobody knows how.
-
-    Of a noisy histogram one label is taken away: the row's own, as far as its release tells it.
-    """
-    if prior.epsilon == 0:
-        return prior.probabilities
-    if prior.counted is None:
-        return None
-    own = normalised(prior.probabilities * likelihood)
-    return normalised(prior.probabilities * prior.counted[:, None] - own)
-
-
-def trust(prior: Matrix, rate: Matrix, likelihood: Matrix) -> float:
-    """The share of the prior, at most .95, in the mixture with the base rate under which the release is likeliest.
-
-    It is 0 where no share is surely better than none: noisy histograms of few rows say little. A prior may say 0, which
-    a correction must not.
-    """
-    shares = np.linspace(0.05, 0.95, 19)
-    one, other = (prior * likelihood).sum(axis=1), likelihood @ rate
-    best = surest(np.stack([np.log1p(share * (one / other - 1)) for share in shares]))
-    return 0.0 if best is None else float(shares[best])
-
-
-def mixture(prior: Matrix, rate: Matrix, share: float) -> Matrix:
-    """What is believed of a row before it is predicted."""
-    return share * prior + (1 - share) * rate
 
 
 def checked(mechanism: object, classes: int) -> None:

@@ -14,20 +14,18 @@ from bystander.mechanisms.base import Labels, Matrix
 from bystander.mechanisms.multi_stage import Stage
 from bystander.training.base import Classifier, Learner, aligned, fresh, number, rows, seeds, take
 from bystander.training.corrections import Correction, base_rate, in_blocks, usual
-from bystander.training.crossfit import fitted, unlearned
+from bystander.training.crossfit import fitted, mixture, trust, unlearned
 from bystander.training.estimators import (
     fit_released,
     fit_some,
     kinds,
     known,
-    mixture,
     of_rows,
     read_weights,
     same_classes,
     same_rows,
     some,
     tops,
-    trust,
 )
 from bystander.training.privacy import Privacy, named, warn
 
